@@ -131,7 +131,7 @@ class Store(ABC, Generic[C]):
     def _fitting_end(
         self, connection: C, end: Callable[[C], tuple[list[Row], Mark | None]]
     ) -> LedgerLine | None:
-        known = _MARKS.get((self._place, self._terms), START)  # before: another thread may charge meanwhile
+        known = self._seen()  # before: another thread may charge meanwhile
         rows, mark = end(connection)
         line = self._fitting(rows) if rows else None
         if mark is not None and mark_of(line) != mark:
@@ -139,6 +139,10 @@ class Store(ABC, Generic[C]):
         if not self.is_backup and mark_of(line) != known:
             self._check_seen(connection, mark_of(line), known)
         return line
+
+    def _seen(self) -> Mark:
+        """How far this process has seen the ledger come."""
+        return _MARKS.get((self._place, self._terms), START)
 
     def _remember(self, line: LedgerLine | None) -> None:
         """Never be shown less from now on."""

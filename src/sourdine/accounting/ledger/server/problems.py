@@ -14,6 +14,7 @@ _PASSING = {"55P03", "40001", "40P01", "53300"}  # a lock that others hold, a co
 _GONE = {"57P01", "57P02", "57P03", "25P03", "57P05"}  # shut down, crashed, starting, idle for too long
 _RIGHTS = {"42501", "25006"}  # not allowed, or read only
 _MISSING = {"3F000", "42P01", "42883"}
+DIVISION = "22012"
 _ROOM = {"53100", "53200"}
 
 

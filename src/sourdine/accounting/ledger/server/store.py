@@ -18,7 +18,7 @@ from sourdine.accounting.ledger.gate import GATE
 from sourdine.accounting.ledger.server import problems as trouble
 from sourdine.accounting.ledger.server import tables
 from sourdine.accounting.ledger.store import Store
-from sourdine.core.errors import LedgerError
+from sourdine.core.errors import LedgerError, SourdineError
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger.server.tables import Connection, Cursor
@@ -52,6 +52,24 @@ SELECT CASE
 END, set_config('synchronous_commit', 'on', true)
 """
 """The same for what was only read, if it may not be on the disk yet: what was seen must stay."""
+_WRITE_AFTER = f"""
+BEGIN;
+SELECT 1 / CASE WHEN ({tables.PROMISES}) IN (
+    ('on', 'on', 'on', false), ('on', 'on', 'remote_apply', false)) THEN 1 ELSE 0 END,
+    set_config('lock_timeout', '{{wait}}', true),
+    set_config('synchronous_commit', 'off', true);
+SELECT pg_advisory_xact_lock({{lock}});
+SELECT 1 / count(*) FROM {{schema}}.mark, {{schema}}.lines AS newest
+    LEFT JOIN {{schema}}.lines AS earlier ON earlier.number = newest.number - 1
+    WHERE (mark.number, mark.fingerprint) = (newest.number, newest.fingerprint)
+    AND (newest.number, newest.content, newest.total, newest.fingerprint) = (%s, %s, %s, %s)
+    AND coalesce(earlier.fingerprint, '') = %s
+    AND NOT EXISTS (SELECT 1 FROM {{schema}}.lines WHERE number = newest.number + 1);
+INSERT INTO {{schema}}.lines (number, content, total, fingerprint, key) VALUES (%s, %s, %s, %s, %s);
+COMMIT;
+{_WAIT_FOR_DISK}
+"""
+"""A turn and a line in one message, if the newest line is the one that was built on: else it divides by 0."""
 _WRITE = f"""
 INSERT INTO {{schema}}.lines (number, content, total, fingerprint, key) VALUES (%s, %s, %s, %s, %s);
 COMMIT;
@@ -87,6 +105,8 @@ class ServerStore(Store["Connection"]):
         self.failures = (psycopg.Error, trouble.Unreachable)
         self._lock = 0
         self._was_reached = False
+        self._own: LedgerLine | None = None  # the line that was written here last
+        self._is_alone = False  # whether it was still the newest, the last time
         self._doubts: dict[str, list[str]] = {}
         """By the digest of what was asked for, keys of charges of which nothing is known."""
 
@@ -124,7 +144,12 @@ class ServerStore(Store["Connection"]):
     def _try(self, connection: "Connection", build: Build, charge: _Charge) -> LedgerLine:
         if self.is_backup:
             raise problems.backup(self.path)
+        if not charge.is_doubtful and self._is_alone:
+            line = self._write_after(connection, build, charge)
+            if line is not None:
+                return line
         last = self._fitting_end(connection, self._take_turn)
+        self._is_alone = last is not None and self._checked is not None and last == self._own
         if charge.is_doubtful:  # whoever tried before had the turn that is ours now, so that try is over
             rows = self._rows_of(connection, _BY_KEY, charge.key)
             if rows:
@@ -142,7 +167,34 @@ class ServerStore(Store["Connection"]):
                     raise trouble.recorded(self.path, line.number, problem) from problem
                 charge.is_doubtful = False  # it was refused, and will be rolled back
             raise
-        self._checked = (line, last.fingerprint if last else "")
+        self._checked, self._own = (line, last.fingerprint if last else ""), line
+        return self._acknowledge(line, charge)
+
+    def _write_after(self, connection: "Connection", build: Build, charge: _Charge) -> LedgerLine | None:
+        """A line after the one that was written here last, without asking for it first; None if it is not."""
+        assert self._checked is not None
+        last, before = self._checked
+        if last != self._own or self._seen() != mark_of(last):
+            return None
+        try:
+            content, total = build(last)
+        except SourdineError:
+            return None  # as things stood then: they are looked at before it is told
+        line = next_line(mark_of(last), content, total)
+        charge.is_doubtful = True
+        try:
+            self._execute(connection, _WRITE_AFTER, *last, before, *line, charge.key)
+        except self.failures as problem:
+            if trouble.is_lost(problem):
+                raise
+            if not tables.in_transaction(connection):
+                raise trouble.recorded(self.path, line.number, problem) from problem
+            charge.is_doubtful = self._is_alone = False
+            if getattr(problem, "sqlstate", None) != trouble.DIVISION:
+                raise
+            self._execute(connection, "ROLLBACK")
+            return None
+        self._checked, self._own = (line, last.fingerprint), line
         return self._acknowledge(line, charge)
 
     def _acknowledge(self, line: LedgerLine, charge: _Charge) -> LedgerLine:
@@ -181,7 +233,8 @@ class ServerStore(Store["Connection"]):
         return rows
 
     def _execute(self, connection: "Connection", text: str, *values: object) -> "Cursor":
-        return connection.execute(tables.script(self.path, text), values or None)
+        script = tables.script(self.path, text, wait=LOCK_WAIT, lock=str(self._lock))
+        return connection.execute(script, values or None)
 
     def _retire(self, connection: "Connection", end: Mark, move: str) -> None:
         if self.is_backup or mark_of(self._fitting_end(connection, self._take_turn)) != end:
