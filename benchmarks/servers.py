@@ -59,7 +59,7 @@ class Server:
 
         parent = psutil.Process(self.held.get_pid())
         for process in (parent, *parent.children(recursive=True)):
-            with suppress(psutil.NoSuchProcess):
+            with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
         psutil.wait_procs([parent])
 
