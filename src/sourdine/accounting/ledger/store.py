@@ -131,7 +131,7 @@ class Store(ABC, Generic[C]):
     def _fitting_end(
         self, connection: C, end: Callable[[C], tuple[list[Row], Mark | None]]
     ) -> LedgerLine | None:
-        known = self._seen()  # before: another thread may charge meanwhile
+        known = self._known_mark()  # before: another thread may charge meanwhile
         rows, mark = end(connection)
         line = self._fitting(rows) if rows else None
         if mark is not None and mark_of(line) != mark:
@@ -140,7 +140,7 @@ class Store(ABC, Generic[C]):
             self._check_seen(connection, mark_of(line), known)
         return line
 
-    def _seen(self) -> Mark:
+    def _known_mark(self) -> Mark:
         """How far this process has seen the ledger come."""
         return _MARKS.get((self._place, self._terms), START)
 

@@ -174,7 +174,7 @@ class ServerStore(Store["Connection"]):
         """A line after the one that was written here last, without asking for it first; None if it is not."""
         assert self._checked is not None
         last, before = self._checked
-        if last != self._own or self._seen() != mark_of(last):
+        if last != self._own or self._known_mark() != mark_of(last):
             return None
         try:
             content, total = build(last)
