@@ -16,6 +16,7 @@ from sourdine.cli import (
     plan,
     release,
     reproduce,
+    sql,
     train,
 )
 from sourdine.cli.audit import mechanisms
@@ -45,6 +46,7 @@ app.command(name="plan")(plan.plan)
 app.command(name="release")(release.release)
 app.command(name="report")(release.report)
 app.command(name="reproduce")(reproduce.reproduce)
+app.command(name="sql")(sql.sql)
 
 
 @app.callback(invoke_without_command=True)

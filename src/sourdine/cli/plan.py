@@ -51,14 +51,14 @@ def plan(
         release_plan, reached = _aimed(release_plan, error)
     source = specification.look()
     check_release(release_plan, source)
-    cost = _cost(specification, release_plan)
+    cost = cost_of(specification, release_plan)
     twin = rehearse(release_plan).values if dry_run and cost.refusal is None else None
     if as_json:
         notes = {"table_seen": source is not None, "refusal": str(cost.refusal) if cost.refusal else None}
-        show.document(_plain(release_plan, cost, twin) | notes)
+        show.document(plain_plan(release_plan, cost, twin) | notes)
     else:
-        _print_plan(release_plan, reached)
-        _print_cost(cost)
+        print_plan(release_plan, reached)
+        print_cost(cost)
     if cost.refusal is not None:  # last, since the errors are worth knowing all the same
         raise cost.refusal
     if as_json:
@@ -167,7 +167,7 @@ class _Cost:
         return {"currency": self.currency} | {k: None if v is None else str(v) for k, v in numbers.items()}
 
 
-def _cost(specification: "Specification", plan: "ReleasePlan") -> _Cost:
+def cost_of(specification: "Specification", plan: "ReleasePlan") -> _Cost:
     """What the ledger says to a plan, a refusal too. It may be made later, so none is no mistake here."""
     from sourdine.accounting.ledger.numbers import readable, remaining, room
     from sourdine.tables.release import check_release
@@ -221,14 +221,16 @@ def _cost(specification: "Specification", plan: "ReleasePlan") -> _Cost:
     return replace(cost, words=words)
 
 
-def _print_cost(cost: _Cost) -> None:
+def print_cost(cost: _Cost) -> None:
+    """What it costs, and what a ledger says to that."""
     if cost.words:
         show.say(cost.words)
     if cost.advice:
         show.line(cost.advice)  # in one line, since it holds a command
 
 
-def _print_plan(plan: "ReleasePlan", reached: str) -> None:
+def print_plan(plan: "ReleasePlan", reached: str = "") -> None:
+    """The errors of every answer, and what was chosen for them."""
     from sourdine.tables import forecasts
     from sourdine.tables.forecast import advice, quality_forecast
     from sourdine.tables.quality.exact import CHECKED_WORDS
@@ -254,6 +256,8 @@ def _print_plan(plan: "ReleasePlan", reached: str) -> None:
         f"Errors hold {100 * plan.confidence:g} % of the time and are about noise alone, not about clamping "
         "or sampling. Aggregates of one query with the same noise share one measurement, paid once."
     )
+    for note in plan.caveats:
+        show.say(f"{note[0].upper()}{note[1:]}{'' if note.endswith('.') else '.'}", mark="NOTE: ")
     for name, why in plan.picked.items():
         show.say(f"{name[0].upper()}{name[1:]}: {why}.", mark="NOTE: ")
     if words := advice(plan):
@@ -264,7 +268,8 @@ def _print_plan(plan: "ReleasePlan", reached: str) -> None:
         show.say(plan.warning, mark="WARNING: ")
 
 
-def _plain(plan: "ReleasePlan", cost: _Cost, twin: "Answers | None") -> dict[str, object]:
+def plain_plan(plan: "ReleasePlan", cost: _Cost, twin: "Answers | None") -> dict[str, object]:
+    """A plan as JSON."""
     import json
 
     from sourdine.tables import forecasts

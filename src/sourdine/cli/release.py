@@ -22,7 +22,7 @@ from sourdine.core.errors import InvalidParameter, LedgerError
 
 if TYPE_CHECKING:
     from sourdine.accounting.certificate import Certificate
-    from sourdine.tables import ReleasePlan, TableRelease
+    from sourdine.tables import ReleasePlan, Specification, TableRelease
 
 ANSWERS, QUALITY, RECORD, REPORT = "answers", "quality", "release.json", "report.html"
 FORMATS = ("csv", "json", "parquet")
@@ -76,7 +76,7 @@ def release(
 
 
 def publish(
-    spec: Path, folder: Path, *, formats: Sequence[str] = FORMATS[:1], report: bool = True
+    spec: "Path | Specification", folder: Path, *, formats: Sequence[str] = FORMATS[:1], report: bool = True
 ) -> PublishedRelease:
     """Carry out a specification: everything is checked, then paid, then computed, then written at once."""
     from sourdine.report.pages.release import release_page
@@ -88,7 +88,7 @@ def publish(
     for each in formats:
         if each not in FORMATS:
             raise check.fail("release", "format", f"be one of {', '.join(FORMATS)}", each)
-    specification = Specification.load(spec)
+    specification = Specification.load(spec) if isinstance(spec, Path) else spec
     plan, source = specification.plan(), specification.open()
     endings = list(dict.fromkeys(formats))
     tables = [f"{ANSWERS}.{each}" for each in endings]

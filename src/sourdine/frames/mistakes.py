@@ -187,11 +187,15 @@ def declare(init: Callable[..., None], owner: str, **given: object) -> None:
 def python_values(content: object) -> object:
     """Numbers and texts of NumPy as Python's own, in lists too; arrays may be taken from data, and stay.
 
+    A column as a question in Python names it is its name.
+
     >>> python_values({"keys": [np.int64(1), 2], "lower": np.float64(0.5)})
     {'keys': [1, 2], 'lower': 0.5}
     """
     if isinstance(content, np.generic):
         return content.item()
+    if hasattr(type(content), "column_name"):
+        return content.column_name  # type: ignore[attr-defined]
     if isinstance(content, Mapping):
         return {name: python_values(each) for name, each in content.items()}
     if isinstance(content, list | range):

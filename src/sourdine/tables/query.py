@@ -13,6 +13,8 @@ from sourdine.core.notation import either, value
 from sourdine.frames.expressions import ColumnValue, Expression, ExpressionField, read_expression
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, by_hand, decimal, declare
+from sourdine.tables.comparison.show import EVERYTHING, Show, as_show
+from sourdine.tables.comparison.steps import STEPS, AnswerStep, long_step
 from sourdine.tables.condition import check_column, check_condition, read_where
 from sourdine.tables.measurement import Measurement, Scope
 from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic
@@ -22,8 +24,10 @@ _MOST_WEIGHT = 10**6
 _OTHER_NAMES = {name: kind for kind, each in BY_KIND.items() for name in each.other_names}
 if TYPE_CHECKING:
     Asked = Statistic
+    Step = AnswerStep
 else:
     Asked = Annotated[Union[STATISTICS], Field(discriminator="kind")]  # noqa: UP007
+    Step = Annotated[Union[STEPS], Field(discriminator="kind")]  # noqa: UP007
 
 
 Asking = Statistic | str | Mapping[str, Any]  # Mean("pay"), "count" or {"mean": "pay"}
@@ -36,7 +40,8 @@ class Query(Declared):
 
     Statistics of one column are read off the same noisy numbers, so they cost once. Among queries the budget
     is divided by weight: more weight means less noise, never less protection. `derived` are the columns that
-    are computed for it, by their names; an expression in `by` or `ask` is called by its text.
+    are computed for it, by their names; an expression in `by` or `ask` is called by its text. `compare` is
+    what is computed from its answers, and `show` which rows of them are shown: neither costs anything.
 
     >>> from sourdine.tables.statistics import Count, Mean
     >>> Query("pay", [Count(), Mean("pay")], by="sex").ask[1].label
@@ -48,6 +53,8 @@ class Query(Declared):
     by: tuple[str, ...] = Field(default=(), max_length=8)
     where: tuple[ExpressionField, ...] = ()
     derived: Mapping[str, ExpressionField] = Field(default_factory=dict, exclude_if=lambda held: not held)
+    compare: tuple[Step, ...] = Field(default=(), max_length=64, exclude_if=lambda held: not held)
+    show: Show = Field(default=EVERYTHING, exclude_if=lambda held: not held)
     weight: int | float = Field(default=1, gt=0, le=_MOST_WEIGHT)
 
     @by_hand
@@ -60,9 +67,12 @@ class Query(Declared):
         where: Where = (),
         weight: float = 1,
         derived: Mapping[str, Expression] = MappingProxyType({}),
+        compare: AnswerStep | Sequence[AnswerStep] = (),
+        show: Show | Mapping[str, Any] = EVERYTHING,
     ) -> None:
         block = {"name": name, "ask": ask, "by": by, "where": where, "weight": weight}
-        given = _given({**block, "derived": dict(derived)})
+        steps = compare if isinstance(compare, list | tuple) else [compare]
+        given = _given({**block, "derived": dict(derived), "compare": steps, "show": show})
         declare(super().__init__, f"queries.{name}", **given)
 
     @model_validator(mode="before")
@@ -78,7 +88,7 @@ class Query(Declared):
     def _unlike(self) -> "Query":
         if len(set(self.by)) != len(self.by):
             raise ValueError("by must not repeat a column; name each of them once")
-        labels = [each.label for each in self.ask]
+        labels = [each.label for each in (*self.ask, *self.compare)]
         if len(set(labels)) != len(labels):
             raise ValueError("the same thing is asked twice; leave it out once")
         return self
@@ -117,6 +127,46 @@ class Query(Declared):
                     "Leave it out of 'by', or out of what is asked."
                 )
         self._check_open(schema)
+        self._check_steps(schema)
+
+    def _check_steps(self, schema: Schema) -> None:
+        """Refuse to compare what is not asked for, or keys that may not be shown."""
+        columns = {each.label: (*self.by, *each.adds) for each in self.ask}
+        for step in self.compare:
+            for label in step.uses:
+                if label not in columns:
+                    raise InvalidParameter(
+                        f"The query '{self.name}' compares '{label}', which it does not ask for. "
+                        f"Ask for it, or compare one of {', '.join(map(repr, columns))}."
+                    )
+            held = columns[step.of]
+            for name in step.over:
+                if name not in held:
+                    raise InvalidParameter(
+                        f"The query '{self.name}' compares groups of '{name}', by which it does not group. "
+                        "Put it into 'by'."
+                    )
+                if step.keys and name not in schema.columns:
+                    continue  # keys that a statistic adds, such as levels
+                if step.keys and schema.open([name]):
+                    raise InvalidParameter(
+                        f"The query '{self.name}' compares keys of '{name}', which are chosen privately, so "
+                        "that they may not be shown. Declare the keys of the column to compare them."
+                    )
+                for key in step.keys:
+                    if key not in schema.keys(name):
+                        raise InvalidParameter(
+                            f"The query '{self.name}' compares the key {key!r}, which the column '{name}' "
+                            "does not declare. Use one of its keys."
+                        )
+            columns[step.label] = tuple(name for name in held if not step.keys or name not in step.over)
+        first = columns[self.ask[0].label]
+        for name in self.show.uses:
+            if name not in columns and name not in first:
+                raise InvalidParameter(
+                    f"The query '{self.name}' shows its rows by '{name}', which is neither asked for nor "
+                    "grouped by. Ask for it too."
+                )
 
     def _check_open(self, schema: Schema) -> None:
         """Refuse keys that are chosen privately where they cannot be."""
@@ -179,6 +229,11 @@ def _given(block: Mapping[str, object]) -> dict[str, Any]:
         given["where"] = read_where(given["where"], _owner(block))
     if trees:
         given["derived"] = trees
+    if "compare" in given:
+        steps = given["compare"] if isinstance(given["compare"], list | tuple) else [given["compare"]]
+        given["compare"] = tuple(map(long_step, steps))
+    if "show" in given:
+        given["show"] = as_show(given["show"])
     return given
 
 

@@ -4,7 +4,7 @@ After a charge no error speaks with the words of an engine: they may quote recor
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,10 +27,12 @@ from sourdine.frames.statistics.partitions import with_keys
 from sourdine.frames.statistics.totals import MOST_GROUPS
 from sourdine.frames.times.zones import zone_data_version
 from sourdine.tables.answer import Answer, Answers
+from sourdine.tables.comparison.steps import compared
 from sourdine.tables.estimate import Noisy
 from sourdine.tables.measurement import ChosenKeys, Exact, PlannedMeasurement, expect
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.quality.private import DataQuality, Quality, data_quality
+from sourdine.tables.statistics import Statistic
 from sourdine.tables.statistics.partitions import ShownKeys
 
 if TYPE_CHECKING:
@@ -303,7 +305,30 @@ def _answers(
             for query, each, wanted in asked:
                 if wanted is line:
                     found[query.name, each.label] = each.answer(reading, measured, context)
-    return tuple(found[query.name, each.label] for query, each, _ in asked), tuple(notes), quality
+    return tuple(_told(plan, found)), tuple(notes), quality
+
+
+def _told(plan: ReleasePlan, found: Mapping[tuple[str, str], Answer]) -> Iterator[Answer]:
+    """The answers of every query in its order, with what is computed from them."""
+    lines = {(query.name, each.label): line for query, each, line in plan.asked()}
+    for query in plan.queries:
+        asked = {each.label: each for each in query.ask}
+
+        def shared(
+            one: str,
+            other: str,
+            over: tuple[str, ...] | None,
+            name: str = query.name,
+            asked: Mapping[str, Statistic] = asked,
+        ) -> bool:
+            """Groups of a query have noise of their own, and not always the keys that a statistic adds."""
+            if one != other:
+                return lines[name, one] is lines[name, other]
+            adds = asked[one].adds
+            return not asked[one].disjoint and bool(adds if over is None else set(over) & set(adds))
+
+        answers = [found[query.name, label] for label in asked]
+        yield from query.show.apply(compared(query.compare, answers, shared))
 
 
 def _quality(noisy: Noisy, measured: Quality, plan: ReleasePlan) -> DataQuality:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -34,6 +34,9 @@ from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
 from sourdine.tables.statistics.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
+
+if TYPE_CHECKING:
+    from sourdine.tables.sql import SqlTable
 
 BLANK = "FILL IN"
 _NAMED = 3  # fields in an error; the rest are counted
@@ -231,12 +234,31 @@ class Specification(Declared):
 
     @cached_property
     def _queries(self) -> tuple[Query, ...]:
-        return tuple(
-            each
-            if isinstance(each, Query)
-            else Query.read(with_hierarchies(_block(each, i), self._hierarchies))
-            for i, each in enumerate(self.queries)
-        )
+        return tuple(query for query, _ in self._asked)
+
+    @cached_property
+    def _asked(self) -> tuple[tuple[Query, tuple[str, ...]], ...]:
+        """The queries, each with what is to be known of how it was read."""
+        return tuple(self._query(each, i) for i, each in enumerate(self.queries))
+
+    def _query(self, asked: object, place: int) -> tuple[Query, tuple[str, ...]]:
+        if isinstance(asked, Query):
+            return asked, ()
+        block = _block(asked, place)
+        if "sql" not in block:
+            return Query.read(with_hierarchies(block, self._hierarchies)), ()
+        from sourdine.tables.sql import read_block
+
+        found = read_block(block, self.sql_table)
+        return found.query, found.notes
+
+    @property
+    def sql_table(self) -> "SqlTable":
+        """What a question in SQL may be about."""
+        from sourdine.tables.sql import SqlTable
+
+        joins = read_joins(self.joins, self.folder)
+        return SqlTable(schema=self.schema_of, unit=self.unit, joins=joins)
 
     @property
     def _declared(self) -> Privacy:
@@ -271,7 +293,10 @@ class Specification(Declared):
             neighbours=Neighbours(self.privacy.neighbours),
             size=self.table.size,
             confidence=self.privacy.confidence,
-            caveats=self.table.text.caveats,
+            caveats=(
+                *self.table.text.caveats,
+                *dict.fromkeys(note for _, told in self._asked for note in told),
+            ),
             quality=self.privacy.quality,
             checked=self.table.checked,
         )

@@ -1,11 +1,11 @@
 """A table that is declared and open for private questions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.core import check
@@ -14,7 +14,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.escaping import tame
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.view import Viewable
-from sourdine.frames.joins import open_joined, read_joins
+from sourdine.frames.joins import Join, open_joined, read_joins
 from sourdine.frames.mock import mock_source
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
@@ -27,6 +27,10 @@ from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality.exact import ExactQuality, exact_quality
 from sourdine.tables.query import Query
 from sourdine.tables.release import TableRelease, _carry_out, check_release, release
+
+if TYPE_CHECKING:
+    from sourdine.tables.asking import Columns, Question
+    from sourdine.tables.sql import SqlQuestion
 
 _LONGEST = 200  # characters of what the ledger notes
 
@@ -63,6 +67,7 @@ class Table(Viewable):
     size: int | None
     neighbours: Neighbours
     text: TextFormat
+    joins: tuple[Join, ...]
     checked: bool
 
     def __init__(
@@ -85,14 +90,16 @@ class Table(Viewable):
             neighbours = Neighbours(neighbours)
         schema = columns if isinstance(columns, Schema) else Schema.read(columns)
         others = [] if whose.column is None else [whose.column]
+        public = read_joins(joins)
         for name, value in {
             "unit": whose,
             "schema": schema,
             "size": None if size is None else check.integer("Table", "size", size, 1, 1 << 40),
             "neighbours": check.member("Table", "neighbours", neighbours, Neighbours),
             "text": TextFormat.read(text),
+            "joins": public,
             "checked": bool(checked),
-            "source": open_joined(source, schema, read_joins(joins), others, text=text),
+            "source": open_joined(source, schema, public, others, text=text),
         }.items():
             object.__setattr__(self, name, value)
 
@@ -103,9 +110,39 @@ class Table(Viewable):
             f"<Table of {plural(self.unit.name)}, {self.neighbours} neighbours{size}; columns: {columns}>"
         )
 
+    @property
+    def c(self) -> "Columns":
+        """The declared columns, to ask about: an editor completes their names and what can be asked."""
+        from sourdine.tables.asking import Columns
+
+        return Columns(self.schema)
+
+    def ask(self, name: str) -> "Question":
+        """A question by that name, to be built step by step; nothing is read or spent.
+
+        >>> import pyarrow as pa
+        >>> from sourdine.tables.statistics import Count
+        >>> columns = {"age": {"type": "integer", "lower": 0, "upper": 120}}
+        >>> people = Table(pa.table({"age": [31, 54]}), unit="person", columns=columns)
+        >>> people.ask("grown").where(people.c.age >= 18).get(Count(), people.c.age.mean())
+        <Question 'grown' where age >= 18; nothing is read or spent>
+        """
+        from sourdine.tables.asking import Question
+
+        return Question(name=name, schema=self.schema)
+
+    def sql(self, text: str, *, name: str = "sql") -> "SqlQuestion":
+        """A question in SQL, for `plan`; nothing is read or spent, and no word of it reaches an engine.
+
+        The table may be called by any name in FROM, and public tables by those they were given in `joins`.
+        """
+        from sourdine.tables.sql import SqlTable, read_sql
+
+        return read_sql(text, SqlTable(schema=self.schema, unit=self.unit, joins=self.joins), name)
+
     def plan(
         self,
-        *queries: Query | Mapping[str, object],
+        *queries: "Query | Question | SqlQuestion | Mapping[str, object] | Sequence[object]",
         epsilon: Fraction | float | str,
         delta: float | None = None,
         selection_delta: float | None = None,
@@ -114,27 +151,42 @@ class Table(Viewable):
     ) -> ReleasePlan:
         """What these queries would do and be worth; nothing is read or spent.
 
-        What a release would refuse of them and of the table is refused here already.
+        They come from `Query`, `ask` or `sql`, one by one or in lists. What a release would refuse of them
+        and of the table is refused here already.
 
         `selection_delta` is the part of delta for keys that are chosen privately: half, if nothing is said.
         With `quality`, at most a twentieth of the budget tells how many records do not fit what is
         declared.
         """
+        asked = [self._query(each) for each in _listed(queries)]
+        notes = (note for _, told in asked for note in told)
         made = ReleasePlan(
             schema=self.schema,
-            queries=tuple(each if isinstance(each, Query) else Query.read(_asked(each)) for each in queries),
+            queries=tuple(query for query, _ in asked),
             privacy=Privacy(epsilon=epsilon, delta=delta, selection_delta=selection_delta),  # type: ignore[arg-type]
             unit=self.unit,
             neighbours=self.neighbours,
             size=self.size,
             confidence=confidence,
-            caveats=self.text.caveats,
+            caveats=tuple(dict.fromkeys((*self.text.caveats, *notes))),
             quality=quality,
             checked=self.checked,
             near=self.source.dialect.near,
         )
         check_release(made, self.source)
         return made
+
+    def _query(self, asked: object) -> tuple[Query, tuple[str, ...]]:
+        """The query of what was asked in any form, and what is to be known of it."""
+        if isinstance(asked, Query):
+            return asked, ()
+        if isinstance(asked, Mapping) and "sql" in asked:
+            from sourdine.tables.sql import SqlTable, read_block
+
+            asked = read_block(asked, SqlTable(schema=self.schema, unit=self.unit, joins=self.joins))
+        if hasattr(asked, "query") and isinstance(asked.query, Query):
+            return asked.query, tuple(getattr(asked, "notes", ()))
+        return Query.read(_asked(asked)), ()
 
     def release(
         self,
@@ -209,11 +261,19 @@ class Table(Viewable):
 def _asked(query: object) -> Mapping[str, Any]:
     if isinstance(query, Mapping):
         return query
-    listed = isinstance(query, list | tuple)
     raise InvalidParameter(
         f'A query is written like Query("people", [Count()], by="sex"). Got a {type(query).__name__}.'
-        + (" Give each query on its own, or write * before the list." if listed else "")
+        + (' Write people.sql("SELECT ...") for a question in SQL.' if isinstance(query, str) else "")
     )
+
+
+def _listed(asked: Sequence[object]) -> Iterator[object]:
+    """Everything that is asked, one by one."""
+    for each in asked:
+        if isinstance(each, list | tuple):
+            yield from _listed(each)
+        else:
+            yield each
 
 
 def rehearse(plan: ReleasePlan) -> TableRelease:

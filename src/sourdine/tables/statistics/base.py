@@ -91,6 +91,7 @@ class Statistic(Declared, ABC):
     other_names: ClassVar[tuple[str, ...]] = ()  # that others call it by
     bare: ClassVar[bool] = False  # asked for by its name alone, of no column
     bounded: ClassVar[bool] = True  # every method gives intervals
+    disjoint: ClassVar[bool] = False  # the keys that it adds have noise of their own, as groups have
 
     @property
     @abstractmethod

@@ -53,6 +53,7 @@ class Histogram(OfColumn, Single):
     edges: tuple[int | float, ...] = Field(min_length=2, max_length=1 << 16)
     style: ClassVar[Style] = Style(Chart.UPRIGHT, Scale.COUNT)
     example: ClassVar[Example] = {"histogram": "age", "edges": [0, 20, 40]}
+    disjoint: ClassVar[bool] = True
 
     @by_hand
     def __init__(self, column: str, edges: Sequence[float]) -> None:

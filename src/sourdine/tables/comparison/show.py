@@ -1,0 +1,121 @@
+"""Which rows of noisy answers are shown, and in which order. All of it sees released numbers alone."""
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.keys import Keys
+from sourdine.frames.schema import Declared, as_tuples
+from sourdine.tables.answer import Answer
+from sourdine.tables.estimate import GroupEstimate
+
+Sign = Literal["=", "<>", "<", "<=", ">", ">="]
+_TESTS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class RowFilter(Declared):
+    """Rows whose answer, or key, compares so with a constant. `of` is the label of an answer or a column."""
+
+    of: str
+    sign: Sign
+    value: int | float | str | bool
+
+
+class RowOrder(Declared):
+    """Rows by an answer or a key; keys are in their declared order."""
+
+    of: str
+    descending: bool = False
+
+
+class Show(Declared):
+    """Which rows are shown, in which order, and how many at most."""
+
+    having: tuple[RowFilter, ...] = Field(default=(), max_length=64)
+    order: tuple[RowOrder, ...] = Field(default=(), max_length=64)
+    limit: int | None = Field(default=None, ge=1)
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The answers and the columns that it looks at."""
+        return tuple(each.of for each in (*self.having, *self.order))
+
+    def __bool__(self) -> bool:
+        return bool(self.having or self.order or self.limit is not None)
+
+    def apply(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The same answers with some rows in some order: those of them that have the same keys as the first.
+
+        Rows are chosen by noisy values, so that those near a threshold may be on either side of it.
+        """
+        if not self or not answers:
+            return list(answers)
+        first = answers[0]
+        alike = [each.columns == first.columns and each.keys == first.keys for each in answers]
+        rows = self._rows(
+            {each.statistic: each for each, like in zip(answers, alike, strict=True) if like}, first
+        )
+        return [_taken(each, rows) if like else each for each, like in zip(answers, alike, strict=True)]
+
+    def _rows(self, answers: Mapping[str, Answer], first: Answer) -> NDArray[np.int64]:
+        rows = np.arange(len(first.keys))
+        for each in self.having:
+            rows = rows[_TESTS[each.sign](_values(each.of, answers, first, each.value)[rows], each.value)]
+        for order in reversed(self.order):
+            held = _values(order.of, answers, first)[rows]
+            places = np.argsort(held, kind="stable")
+            if order.descending:  # what is alike stays as it was
+                places = np.argsort(-held, kind="stable")
+            rows = rows[places]
+        return rows if self.limit is None else rows[: self.limit]
+
+
+EVERYTHING = Show()
+
+
+def as_show(given: Any) -> Any:
+    """What people write as lists and single tables."""
+    return as_tuples(given, "having", "order")
+
+
+def _values(of: str, answers: Mapping[str, Answer], first: Answer, like: object = 0) -> NDArray[Any]:
+    """The values of an answer, or the places of a column's keys; its keys where a text is compared with."""
+    if of in answers:
+        return answers[of].estimate.value
+    if of in first.columns:
+        column = keys_of(first).columns[first.columns.index(of)]
+        if isinstance(like, str) or column.values.dtype.kind in "biuf":
+            return column.cells()
+        return column.places.astype(np.int64)
+    raise InvalidParameter(
+        f"The rows of '{first.query}' have no '{of}' to be shown by. Use one of "
+        f"{', '.join([*answers, *first.columns])}."
+    )
+
+
+def keys_of(answer: Answer) -> Keys:
+    """TEMPORARY."""
+    held = answer.keys
+    return held if isinstance(held, Keys) else Keys.of(held, len(answer.columns))
+
+
+def _taken(answer: Answer, rows: NDArray[np.int64]) -> Answer:
+    held = answer.estimate
+    return replace(
+        answer,
+        keys=keys_of(answer).take(rows),
+        estimate=GroupEstimate(held.value[rows], held.lower[rows], held.upper[rows]),
+    )

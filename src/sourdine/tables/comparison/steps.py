@@ -1,0 +1,445 @@
+"""What can be computed from the answers of a query, with intervals, at no further cost.
+
+Each step is declared beside what is asked. It reads noisy answers alone, so it is post-processing.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import value
+from sourdine.frames.keys import KeyColumn, Keys
+from sourdine.frames.schema import Declared, by_hand, declare
+from sourdine.tables.answer import Answer
+from sourdine.tables.comparison.intervals import difference, ratio, share, total
+from sourdine.tables.comparison.show import keys_of
+from sourdine.tables.estimate import Floats, GroupEstimate
+
+Shared = Callable[[str, str, tuple[str, ...] | None], bool]
+"""Whether two answers, by their labels, have noise in common; or groups of one that differ in columns."""
+Key = str | int | bool
+
+
+class AnswerStep(Declared, ABC):
+    """Something computed from the answers of a query. `of` is the label of a statistic."""
+
+    kind: str
+    of: str
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """What it is, in a few words."""
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The labels that it is computed from."""
+        return (self.of,)
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        """The columns whose keys it compares."""
+        return ()
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The keys of that column, where it names them; its answer then has the column no more."""
+        return ()
+
+    @abstractmethod
+    def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
+        """The answer, from those of the query by their labels."""
+
+    def _made(self, source: Answer, estimate: GroupEstimate, **changes: Any) -> Answer:
+        """An answer like its source, with other values."""
+        told = {"span": None, "whole": False, **changes}
+        span = told["span"]
+        rounded = estimate.rounded()
+        return replace(
+            source,
+            statistic=self.label,
+            kind=self.kind,
+            estimate=rounded if span is None else rounded.within(*span),
+            **told,
+        )
+
+
+class Difference(AnswerStep):
+    """The difference between two groups of a column, or of one statistic less another.
+
+    >>> Difference("mean of pay", column="sex", first="m", second="f").label
+    'mean of pay, m less f'
+    """
+
+    kind: Literal["difference"] = "difference"
+    column: str | None = None
+    first: Key | None = None
+    second: Key | None = None
+    less: str | None = None
+
+    @by_hand
+    def __init__(
+        self,
+        of: str,
+        *,
+        column: str | None = None,
+        first: Key | None = None,
+        second: Key | None = None,
+        less: str | None = None,
+    ) -> None:
+        declare(super().__init__, "Difference", of=of, column=column, first=first, second=second, less=less)
+
+    @model_validator(mode="after")
+    def _stated(self) -> "Difference":
+        _check_sides(self.column, self.first, self.second, self.less, "less")
+        return self
+
+    @property
+    def label(self) -> str:
+        if self.less is not None:
+            return f"{self.of} less {self.less}"
+        return f"{self.of}, {self.first} less {self.second}"
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        return (self.of,) if self.less is None else (self.of, self.less)
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        return () if self.column is None else (self.column,)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        return tuple(each for each in (self.first, self.second) if each is not None)
+
+    def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
+        source = answers[self.of]
+        if self.less is not None:
+            alone = not shared(self.of, self.less, ())
+            return self._made(
+                source, difference(source.estimate, _like(source, answers[self.less]), independent=alone)
+            )
+        rest, one, two = _sides(source, str(self.column), self.first, self.second)
+        found = difference(one, two, independent=not shared(self.of, self.of, self.over or None))
+        return self._made(source, found, **rest)
+
+
+class Ratio(AnswerStep):
+    """The ratio of two groups of a column, or of one statistic to another.
+
+    >>> Ratio("sum of spend", per="units").label
+    'sum of spend per units'
+    """
+
+    kind: Literal["ratio"] = "ratio"
+    column: str | None = None
+    first: Key | None = None
+    second: Key | None = None
+    per: str | None = None
+
+    @by_hand
+    def __init__(
+        self,
+        of: str,
+        *,
+        per: str | None = None,
+        column: str | None = None,
+        first: Key | None = None,
+        second: Key | None = None,
+    ) -> None:
+        declare(super().__init__, "Ratio", of=of, per=per, column=column, first=first, second=second)
+
+    @model_validator(mode="after")
+    def _stated(self) -> "Ratio":
+        _check_sides(self.column, self.first, self.second, self.per, "per")
+        return self
+
+    @property
+    def label(self) -> str:
+        if self.per is not None:
+            return f"{self.of} per {self.per}"
+        return f"{self.of}, {self.first} over {self.second}"
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        return (self.of,) if self.per is None else (self.of, self.per)
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        return () if self.column is None else (self.column,)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        return tuple(each for each in (self.first, self.second) if each is not None)
+
+    def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
+        source = answers[self.of]
+        if self.per is not None:
+            below = answers[self.per]
+            found = ratio(
+                source.estimate, _like(source, below), independent=not shared(self.of, self.per, ())
+            )
+            return self._made(source, found, measure=f"{source.measure} per {below.measure}")
+        rest, one, two = _sides(source, str(self.column), self.first, self.second)
+        found = ratio(one, two, independent=not shared(self.of, self.of, self.over or None))
+        return self._made(source, found, measure="ratio", **rest)
+
+
+class Share(AnswerStep):
+    """What part of a total each group is: of all groups, or of those alike in every other column.
+
+    >>> Share("count", column="sex").label
+    'share of count by sex'
+    """
+
+    kind: Literal["share"] = "share"
+    column: str | None = None
+
+    @by_hand
+    def __init__(self, of: str, *, column: str | None = None) -> None:
+        declare(super().__init__, "Share", of=of, column=column)
+
+    @property
+    def label(self) -> str:
+        return f"share of {self.of}" + ("" if self.column is None else f" by {self.column}")
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        return () if self.column is None else (self.column,)
+
+    def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
+        source = answers[self.of]
+        independent, estimate = not shared(self.of, self.of, self.over or None), source.estimate
+        parts = _groups_of(source, self.column)
+        ends = [np.empty(estimate.value.shape) for _ in range(3)]
+        for part in np.unique(parts):
+            places = np.flatnonzero(parts == part)
+            for end, held in zip(ends, _shares(_at(estimate, places), independent), strict=True):
+                end[places] = held
+        return self._made(source, GroupEstimate(*ends), measure="share", span=(0.0, 1.0))
+
+
+class Change(AnswerStep):
+    """The change from one key of a column to the next, as from month to month; `relative` to the earlier.
+
+    >>> Change("count", column="month of seen", relative=True).label
+    'relative change of count by month of seen'
+    """
+
+    kind: Literal["change"] = "change"
+    column: str
+    relative: bool = False
+
+    @by_hand
+    def __init__(self, of: str, *, column: str, relative: bool = False) -> None:
+        declare(super().__init__, "Change", of=of, column=column, relative=relative)
+
+    @property
+    def label(self) -> str:
+        return f"{'relative ' if self.relative else ''}change of {self.of} by {self.column}"
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
+        source = answers[self.of]
+        independent, estimate = not shared(self.of, self.of, self.over or None), source.estimate
+        outer, inner = _groups_of(source, self.column), _column(source, self.column).places
+        order = np.lexsort((inner, outer))
+        follows = np.flatnonzero(outer[order][1:] == outer[order][:-1]) + 1
+        later, earlier = order[follows], order[follows - 1]
+        places = np.argsort(later)  # as the answer is sorted
+        later, earlier = later[places], earlier[places]
+        now, before = _at(estimate, later), _at(estimate, earlier)
+        if not self.relative:
+            found, changes = difference(now, before, independent=independent), {}
+        else:
+            found = ratio(now, before, independent=independent)
+            found = GroupEstimate(found.value - 1, found.lower - 1, found.upper - 1)
+            changes = {"measure": "relative change"}
+        return self._made(source, found, keys=keys_of(source).take(later), **changes)
+
+
+class Formula(AnswerStep):
+    """A released number, shifted, scaled and raised to a power: factor * value^power + offset.
+
+    It rises or falls all along where the power is odd, or where no value is negative, so ends go to ends.
+
+    >>> Formula("mean of age", power=2).label
+    '(mean of age)^2'
+    """
+
+    kind: Literal["formula"] = "formula"
+    factor: int | float = 1
+    power: int = Field(default=1, ge=1, le=8)
+    offset: int | float = 0
+    name: str | None = Field(default=None, max_length=200)
+
+    @by_hand
+    def __init__(
+        self, of: str, *, factor: float = 1, power: int = 1, offset: float = 0, name: str | None = None
+    ) -> None:
+        given = {"factor": factor, "power": power, "offset": offset, "name": name}
+        declare(super().__init__, "Formula", of=of, **given)
+
+    @property
+    def label(self) -> str:
+        if self.name is not None:
+            return self.name
+        raised = self.of if self.power == 1 else f"({self.of})^{self.power}"
+        scaled = raised if self.factor == 1 else f"{self.factor:g} * {raised}"
+        return scaled if self.offset == 0 else f"{scaled} + {self.offset:g}"
+
+    def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
+        source = answers[self.of]
+        value, *ends = (
+            self.offset + self.factor * each**self.power
+            for each in (source.estimate.value, source.estimate.lower, source.estimate.upper)
+        )
+        lower, upper = np.minimum(*ends), np.maximum(*ends)
+        if self.power % 2 == 0:  # which is least at 0
+            turn = (source.estimate.lower < 0) & (source.estimate.upper > 0)
+            lower = np.where(turn, np.minimum(lower, self.offset), lower)
+            upper = np.where(turn & (self.factor < 0), np.maximum(upper, self.offset), upper)
+        return self._made(source, GroupEstimate(value, lower, upper), measure=self.label)
+
+
+STEPS: tuple[type[AnswerStep], ...] = (Difference, Ratio, Share, Change, Formula)
+
+
+BY_STEP = {str(each.model_fields["kind"].default): each for each in STEPS}
+
+
+def long_step(item: object) -> object:
+    """The long form of { difference = "mean of pay", column = "sex", ... }."""
+    if not isinstance(item, Mapping) or "kind" in item:
+        return item
+    kind = next(iter(item), "")
+    if kind not in BY_STEP:
+        raise InvalidParameter(
+            f"There is no comparison '{kind}'. It is one of {', '.join(BY_STEP)}, as in "
+            f"{value({'difference': 'mean of pay', 'column': 'sex', 'first': 'm', 'second': 'f'})}."
+        )
+    return {"kind": kind, "of": item[kind], **{name: each for name, each in item.items() if name != kind}}
+
+
+def compared(steps: Sequence[AnswerStep], answers: Sequence[Answer], shared: Shared) -> list[Answer]:
+    """The answers of a query, and what is computed from them."""
+    found = {each.statistic: each for each in answers}
+    sources = {each.statistic: frozenset({each.statistic}) for each in answers}
+
+    def together(one: str, other: str, over: tuple[str, ...] | None) -> bool:
+        return any(shared(a, b, over) for a in sources[one] for b in sources[other] if one != other or a == b)
+
+    for step in steps:
+        sources[step.label] = frozenset().union(*(sources[each] for each in step.uses))
+        found[step.label] = step.apply(found, together)
+    return list(found.values())
+
+
+def _check_sides(
+    column: str | None, first: Key | None, second: Key | None, other: str | None, word: str
+) -> None:
+    """Two groups of a column, or two statistics."""
+    groups = (column, first, second)
+    if (other is None) == all(each is None for each in groups) or (
+        other is None and any(each is None for each in groups)
+    ):
+        raise ValueError(
+            f"it needs a column with the keys 'first' and 'second', or else '{word}', another statistic"
+        )
+    if other is None and first == second:
+        raise ValueError("first and second must be two keys")
+
+
+def _at(estimate: GroupEstimate, places: NDArray[Any]) -> GroupEstimate:
+    return GroupEstimate(estimate.value[places], estimate.lower[places], estimate.upper[places])
+
+
+def _column(answer: Answer, name: str) -> KeyColumn:
+    if name not in answer.columns:
+        raise InvalidParameter(
+            f"The answer '{answer.statistic}' of '{answer.query}' has no column '{name}' among its keys. "
+            f"Its keys are for {', '.join(answer.columns) or 'the whole table'}."
+        )
+    return keys_of(answer).columns[answer.columns.index(name)]
+
+
+def _groups_of(answer: Answer, name: str | None) -> NDArray[np.int64]:
+    """A number for each group that is the same where all columns but one are; without one, for all."""
+    found = np.zeros(len(answer.keys), np.int64)
+    if name is None:
+        return found
+    _column(answer, name)
+    for column, each in zip(keys_of(answer).columns, answer.columns, strict=True):
+        if each != name:
+            found = found * max(1, column.values.size) + column.places
+    return found
+
+
+def _sides(
+    answer: Answer, name: str, first: Key | None, second: Key | None
+) -> tuple[dict[str, Any], GroupEstimate, GroupEstimate]:
+    """What the rest of an answer is called, and its values for one key and for another."""
+    column, outer = _column(answer, name), _groups_of(answer, name)
+    places = []
+    for key in (first, second):
+        here = np.flatnonzero(column.holds(key))
+        if not here.size:
+            raise InvalidParameter(
+                f"The answer '{answer.statistic}' of '{answer.query}' has no group whose '{name}' is "
+                f"{key!r}. "
+                "Compare keys that it shows."
+            )
+        places.append(here[np.argsort(outer[here], kind="stable")])
+    one, two = places
+    both, at_one, at_two = np.intersect1d(outer[one], outer[two], return_indices=True)
+    one, two = one[at_one], two[at_two]
+    order = np.argsort(one)
+    one, two = one[order], two[order]
+    kept = [place for place, each in enumerate(answer.columns) if each != name]
+    keys = keys_of(answer).take(one)
+    rest = {
+        "columns": tuple(answer.columns[place] for place in kept),
+        "keys": Keys(tuple(keys.columns[place] for place in kept), both.size),
+    }
+    return rest, _at(answer.estimate, one), _at(answer.estimate, two)
+
+
+def _like(source: Answer, other: Answer) -> GroupEstimate:
+    """The values of another answer for the groups of this one: the same, or one for all of them."""
+    if source.keys == other.keys:
+        return other.estimate
+    if len(other.keys) == 1:
+        return GroupEstimate(*(np.broadcast_to(end, source.estimate.value.shape) for end in _ends(other)))
+    raise InvalidParameter(
+        f"'{source.statistic}' and '{other.statistic}' of '{source.query}' have other keys. "
+        "Compare statistics that have the same."
+    )
+
+
+def _ends(answer: Answer) -> tuple[Floats, Floats, Floats]:
+    return answer.estimate.value, answer.estimate.lower, answer.estimate.upper
+
+
+def _shares(parts: GroupEstimate, independent: bool) -> tuple[Floats, Floats, Floats]:
+    """Each part over the sum of all: that of the others is what is left of all, its noise without its own."""
+    whole = total(parts, independent=independent)
+    sides = [parts.value - parts.lower, parts.upper - parts.value]
+    below, above = (
+        np.sqrt(np.maximum(np.square(side).sum() - np.square(side), 0.0))
+        if independent
+        else side.sum() - side
+        for side in sides
+    )
+    value = whole.value - parts.value
+    rest = GroupEstimate(value, value - below, value + above)
+    found = share(parts, rest, independent=independent)
+    return found.value, found.lower, found.upper

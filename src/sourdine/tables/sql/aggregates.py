@@ -1,0 +1,360 @@
+"""From the aggregates of SQL to statistics, and from arithmetic on them to what is computed of answers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from sourdine.frames.expressions import (
+    Case,
+    ColumnValue,
+    Constant,
+    Expression,
+    IsMissing,
+    Multiply,
+    Not,
+)
+from sourdine.tables.comparison.steps import AnswerStep, Difference, Formula, Ratio
+from sourdine.tables.sql.record import Records, number_of
+from sourdine.tables.statistics import (
+    Correlation,
+    Count,
+    Covariance,
+    Mean,
+    Quantiles,
+    Regression,
+    Statistic,
+    StdDev,
+    Sum,
+    Units,
+    Variance,
+    WeightedMean,
+)
+
+_BY_N = "divides by the number of records, and not by one less"
+_OF_COLUMN: Mapping[type[exp.Expr], Callable[[str], Statistic]] = {
+    exp.Sum: Sum,
+    exp.Avg: Mean,
+    exp.VariancePop: Variance,
+    exp.Variance: Variance,
+    exp.StddevPop: StdDev,
+    exp.Stddev: StdDev,
+    exp.StddevSamp: StdDev,
+}
+_OF_SAMPLES = (exp.Variance, exp.Stddev, exp.StddevSamp, exp.CovarSamp)
+_EXTREMES = (exp.Min, exp.Max, exp.ArgMin, exp.ArgMax)
+_QUANTILES = (exp.Median, exp.PercentileCont, exp.PercentileDisc, exp.Quantile, exp.WithinGroup)
+
+
+@dataclass(frozen=True)
+class Term:
+    """factor * value^power + offset, of the value that a label names."""
+
+    label: str
+    factor: Fraction = Fraction(1)
+    power: int = 1
+    offset: Fraction = Fraction(0)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the value itself."""
+        return self.factor == 1 and self.power == 1 and self.offset == 0
+
+
+@dataclass
+class Asked:
+    """What a question asks for, as it is read."""
+
+    records: Records
+    statistics: dict[str, Statistic] = field(default_factory=dict)
+    steps: dict[str, AnswerStep] = field(default_factory=dict)
+    derived: dict[str, Expression] = field(default_factory=dict)
+    conditions: list[Expression] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    levels: dict[str, set[float]] = field(default_factory=dict)
+    alone: bool = False  # a single aggregate is asked for
+    alias: str = ""  # what the aggregate that is being read is called
+
+    def name(self, tree: Expression) -> str:
+        """The column of an expression: one that is declared, or one that is computed for the question."""
+        if isinstance(tree, ColumnValue):
+            return tree.name
+        self.derived[tree.text] = tree
+        return tree.text
+
+    def label(self, node: exp.Expr) -> str:
+        """The label of what an expression over aggregates comes to, asked for or computed."""
+        term = self.term(node)
+        if term.plain:
+            return term.label
+        step = Formula(term.label, factor=_plain(term.factor), power=term.power, offset=_plain(term.offset))
+        self.steps[step.label] = step
+        return step.label
+
+    def term(self, node: exp.Expr) -> Term:
+        """What an expression over aggregates is."""
+        text = self.records.text
+        if isinstance(node, exp.Paren):
+            text.only(node, "this")
+            return self.term(node.this)
+        if isinstance(node, exp.Cast) and _has_aggregate(node.this):
+            return self.term(node.this)  # answers are numbers as they are
+        if isinstance(node, exp.Neg):
+            return _scaled(self.term(node.this), Fraction(-1))
+        if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
+            return self._arithmetic(node)
+        if isinstance(node, exp.Pow):
+            return self._power(node)
+        if isinstance(node, exp.Round):
+            raise text.refuse(node, "Answers are rounded to what their noise is worth. Leave ROUND out.")
+        if isinstance(node, exp.Window) or node.find(exp.Window):
+            raise text.refuse(
+                node,
+                "Records would be computed from others, so that one person could move many. Release the "
+                "sums, "
+                "and compute on them.",
+            )
+        return Term(self._statistic(node))
+
+    def _arithmetic(self, node: exp.Expr) -> Term:
+        text, left, right = self.records.text, node.this, node.expression
+        text.only(node, "this", "expression", "typed", "safe")
+        one, two = number_of(left), number_of(right)
+        if two is not None:
+            held = self.term(left)
+            match node:
+                case exp.Mul():
+                    return _scaled(held, two)
+                case exp.Div() if two != 0:
+                    return _scaled(held, 1 / two)
+                case exp.Add():
+                    return replace(held, offset=held.offset + two)
+                case exp.Sub():
+                    return replace(held, offset=held.offset - two)
+            raise text.refuse(node, "This divides by 0.")
+        if one is not None and isinstance(node, exp.Add | exp.Mul | exp.Sub):
+            held = self.term(right)
+            if isinstance(node, exp.Mul):
+                return _scaled(held, one)
+            turned = _scaled(held, Fraction(-1)) if isinstance(node, exp.Sub) else held
+            return replace(turned, offset=turned.offset + one)
+        if isinstance(node, exp.Div):
+            return self._ratio(left, right, node)
+        if isinstance(node, exp.Sub):
+            return self._stepped(Difference(self.label(left), less=self.label(right)))
+        raise text.refuse(
+            node, "Of two aggregates, differences and ratios are computed. Release both, and compute on them."
+        )
+
+    def _ratio(self, top: exp.Expr, bottom: exp.Expr, node: exp.Expr) -> Term:
+        """A ratio that one measurement tells, where there is one, or else of two answers."""
+        top, factor = _without_factor(top)
+        if (found := self._weighted(top, bottom) or self._share(top, bottom)) is not None:
+            return _scaled(Term(self._asked(found)), factor)
+        return _scaled(self._stepped(Ratio(self.label(top), per=self.label(bottom))), factor)
+
+    def _weighted(self, top: exp.Expr, bottom: exp.Expr) -> Statistic | None:
+        """SUM(w * x) / SUM(w)."""
+        if not (isinstance(top, exp.Sum) and isinstance(bottom, exp.Sum)):
+            return None
+        product, weight = self.records.read(top.this), self.records.read(bottom.this)
+        if not isinstance(product, Multiply) or weight not in (product.left, product.right):
+            return None
+        value = product.right if product.left == weight else product.left
+        self.notes.append(
+            f"records that lack {weight.text} or {value.text} are left out of both sums of the weighted mean"
+        )
+        return WeightedMean(self.name(value), self.name(weight))
+
+    def _share(self, top: exp.Expr, bottom: exp.Expr) -> Statistic | None:
+        """SUM(x) / COUNT(x), and COUNT(*) FILTER (WHERE ...) / COUNT(*), are means."""
+        if not isinstance(bottom, exp.Count):
+            return None
+        counted = _counted(bottom)
+        if isinstance(top, exp.Sum) and counted is not None and counted == top.this:
+            return Mean(self.name(self.records.read(top.this)))
+        if (
+            isinstance(top, exp.Filter)
+            and isinstance(top.this, exp.Count)
+            and _counted(top.this) is None
+            and counted is None
+        ):
+            return Mean(self._indicator(self._condition(top)))
+        return None
+
+    def _power(self, node: exp.Expr) -> Term:
+        self.records.text.only(node, "this", "expression")
+        exponent, held = number_of(node.expression), self.term(node.this)
+        whole = exponent is not None and exponent.denominator == 1 and 1 <= exponent <= 8
+        if exponent is None or not whole or not held.plain:
+            raise self.records.text.refuse(
+                node, "A power of an answer is a whole number from 1 to 8, written out, of the answer alone."
+            )
+        return replace(held, power=int(exponent))
+
+    def _stepped(self, step: AnswerStep) -> Term:
+        self.steps[step.label] = step
+        return Term(step.label)
+
+    def _asked(self, statistic: Statistic) -> str:
+        self.statistics[statistic.label] = statistic
+        return statistic.label
+
+    def _statistic(self, node: exp.Expr) -> str:
+        """The label of the statistic of one aggregate."""
+        text, records = self.records.text, self.records
+        kind = type(node)
+        if isinstance(node, exp.Filter):
+            return self._filtered(node)
+        if isinstance(node, exp.Count):
+            return self._count(node)
+        if isinstance(node, _EXTREMES):
+            raise text.refuse(
+                node, "This is the value of one record. Ask for a quantile, such as QUANTILE_CONT(age, 0.01)."
+            )
+        if kind in _OF_COLUMN:
+            text.only(node, "this")
+            if isinstance(node.this, exp.Distinct):
+                raise text.refuse(
+                    node, "DISTINCT is not answered here: whether a value occurs may hang on one record."
+                )
+            self._noted(node)
+            return self._asked(_OF_COLUMN[kind](self.name(records.read(node.this))))
+        if isinstance(node, exp.Corr | exp.CovarPop | exp.CovarSamp):
+            text.only(node, "this", "expression")
+            self._noted(node)
+            pair = self.name(records.read(node.this)), self.name(records.read(node.expression))
+            return self._asked(Correlation(*pair) if isinstance(node, exp.Corr) else Covariance(*pair))
+        if isinstance(node, exp.RegrSlope | exp.RegrIntercept):
+            text.only(node, "this", "expression")
+            of, on = (self.name(records.read(each)) for each in (node.this, node.expression))
+            return self._asked(Regression(of, on=on))
+        if isinstance(
+            node, exp.Median | exp.PercentileCont | exp.PercentileDisc | exp.Quantile | exp.WithinGroup
+        ):
+            return self._quantile(node)
+        if isinstance(node, exp.Anonymous) and node.name.upper() == "MEAN" and len(node.expressions) == 1:
+            return self._asked(Mean(self.name(records.read(node.expressions[0]))))
+        if isinstance(node, exp.AggFunc):
+            raise text.refuse(
+                node,
+                f"'{node.key.upper()}' is not answered. Ask for COUNT, SUM, AVG, VAR_POP, STDDEV_POP, "
+                "MEDIAN, "
+                "QUANTILE_CONT, CORR, COVAR_POP, REGR_SLOPE or REGR_INTERCEPT.",
+            )
+        raise text.refuse(node, "This would show records. Group by it, or ask for an aggregate of it.")
+
+    def _noted(self, node: exp.Expr) -> None:
+        if isinstance(node, _OF_SAMPLES):
+            self.notes.append(f"{node.key.upper()} {_BY_N}")
+
+    def _count(self, node: exp.Count) -> str:
+        text = self.records.text
+        text.only(node, "this", "big_int")
+        if isinstance(node.this, exp.Distinct):
+            return self._distinct(node)
+        counted = _counted(node)
+        if counted is None:
+            return self._asked(Count())
+        present = Not(IsMissing(self.records.read(counted)))
+        if self.alone:
+            self.conditions.append(present)
+            return self._asked(Count())
+        return self._asked(Sum(self._indicator(present)))
+
+    def _distinct(self, node: exp.Count) -> str:
+        held, unit = node.this.expressions, self.records.unit
+        column = held[0].unnest() if len(held) == 1 else None
+        if isinstance(column, exp.Column) and unit is not None and column.name.casefold() == unit.casefold():
+            return self._asked(Units())
+        raise self.records.text.refuse(
+            node,
+            "How many different values there are is answered for the privacy unit alone"
+            + (
+                f": write COUNT(DISTINCT {unit})."
+                if unit is not None
+                else ". Ask for COUNT(*) by the column."
+            ),
+        )
+
+    def _condition(self, node: exp.Filter) -> Expression:
+        self.records.text.only(node, "this", "expression")
+        self.records.text.only(node.expression, "this")
+        return self.records.read(node.expression.this)
+
+    def _indicator(self, condition: Expression) -> str:
+        """A column of 1 where a condition holds, else 0: also where it is missing."""
+        tree = Case(((condition, Constant(1)),), Constant(0))
+        called = self.alias or tree.text
+        self.derived[called] = tree
+        return called
+
+    def _filtered(self, node: exp.Filter) -> str:
+        condition, inner = self._condition(node), node.this
+        if isinstance(inner, exp.Count) and not isinstance(inner.this, exp.Distinct):
+            self.records.text.only(inner, "this", "big_int")
+            return self._asked(Sum(self._indicator(condition)))
+        if isinstance(inner, exp.Sum | exp.Avg):
+            self.records.text.only(inner, "this")
+            chosen = Case(((condition, self.records.read(inner.this)),))
+            return self._asked(_OF_COLUMN[type(inner)](self.name(chosen)))
+        raise self.records.text.refuse(node, "FILTER goes with COUNT(*), SUM and AVG. Use WHERE for others.")
+
+    def _quantile(self, node: exp.Expr) -> str:
+        text = self.records.text
+        if isinstance(node, exp.WithinGroup):
+            text.only(node, "this", "expression")
+            level, order = node.this.this, node.expression
+            text.only(node.this, "this")
+            text.only(order, "expressions")
+            if len(order.expressions) != 1 or order.expressions[0].args.get("desc"):
+                raise text.refuse(node, "Write WITHIN GROUP (ORDER BY one column).")
+            of = order.expressions[0].this
+        else:
+            text.only(node, "this", "expression", "quantile")
+            of, level = node.this, node.args.get("expression") or node.args.get("quantile")
+        listed = level.expressions if isinstance(level, exp.Array) else [level]
+        found = [Fraction(1, 2)] if isinstance(node, exp.Median) else [number_of(each) for each in listed]
+        if any(each is None or not 0 < each < 1 for each in found):
+            raise text.refuse(node, "The level of a quantile is a number between 0 and 1, written out.")
+        column = self.name(self.records.read(of))
+        levels = self.levels.setdefault(column, set())
+        levels |= {float(each) for each in found if each is not None}
+        # several levels of a column are one statistic, which is dearer than one and cheaper than several
+        return self._asked(Quantiles(column, sorted(levels)))
+
+
+def _counted(node: exp.Expr) -> exp.Expr | None:
+    """The column whose values are counted; none of COUNT(*)."""
+    return None if node.this is None or isinstance(node.this, exp.Star | exp.Literal) else node.this
+
+
+def _without_factor(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
+    """An aggregate without a number that it is multiplied by, as in COUNT(*) * 1.0."""
+    node = node.unnest()
+    if isinstance(node, exp.Cast) and _has_aggregate(node.this):
+        return _without_factor(node.this)
+    if isinstance(node, exp.Mul):
+        for one, other in ((node.this, node.expression), (node.expression, node.this)):
+            if (number := number_of(one)) is not None:
+                inner, factor = _without_factor(other)
+                return inner, factor * number
+    return node, Fraction(1)
+
+
+def _scaled(term: Term, factor: Fraction) -> Term:
+    return replace(term, factor=term.factor * factor, offset=term.offset * factor)
+
+
+def _has_aggregate(node: exp.Expr) -> bool:
+    return node.find(exp.AggFunc) is not None
+
+
+def _plain(number: Fraction) -> int | float:
+    return int(number) if number.denominator == 1 else float(number)
+
+
+def labels_of(asked: Asked) -> Mapping[str, object]:
+    """Everything that has a label."""
+    return {**asked.statistics, **asked.steps}

@@ -1,0 +1,440 @@
+"""From the words of SQL to expressions of one record. What is not listed here is refused."""
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.expressions import (
+    Absolute,
+    Add,
+    All,
+    Among,
+    AnyOf,
+    Case,
+    Ceiling,
+    Coalesce,
+    Comparison,
+    Constant,
+    DatePart,
+    DayKind,
+    Divide,
+    Expression,
+    Floor,
+    Greatest,
+    InPeriod,
+    IsMissing,
+    Kinds,
+    Least,
+    Letters,
+    Like,
+    Logarithm,
+    MomentKind,
+    Multiply,
+    Negate,
+    Not,
+    NullIf,
+    NumberKind,
+    PartOf,
+    Power,
+    Root,
+    Substring,
+    Subtract,
+    TimeBetween,
+    TimePeriod,
+)
+from sourdine.tables.sql.text import SqlText
+
+_TWO: Mapping[type[exp.Expr], Callable[[Expression, Expression], Expression]] = {
+    exp.Add: Add,
+    exp.Sub: Subtract,
+    exp.Mul: Multiply,
+    exp.Div: Divide,
+    exp.Nullif: NullIf,
+}
+_ONE: Mapping[type[exp.Expr], Callable[[Expression], Expression]] = {
+    exp.Neg: Negate,
+    exp.Abs: Absolute,
+    exp.Floor: Floor,
+    exp.Ceil: Ceiling,
+    exp.Ln: Logarithm,
+    exp.Sqrt: Root,
+    exp.Not: Not,
+}
+SIGNS: Mapping[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_MANY: Mapping[type[exp.Expr], Callable[[tuple[Expression, ...]], Expression]] = {
+    exp.Least: Least,
+    exp.Greatest: Greatest,
+    exp.Coalesce: Coalesce,
+}
+_PARTS = {
+    "YEAR": DatePart.YEAR,
+    "QUARTER": DatePart.QUARTER,
+    "MONTH": DatePart.MONTH,
+    "WEEK": DatePart.WEEK,
+    "DAY": DatePart.DAY_OF_MONTH,
+    "DAYOFMONTH": DatePart.DAY_OF_MONTH,
+    "ISODOW": DatePart.DAY_OF_WEEK,
+    "HOUR": DatePart.HOUR,
+    "MINUTE": DatePart.MINUTE,
+}
+_FUNCTIONS: Mapping[type[exp.Expr], DatePart] = {
+    exp.Year: DatePart.YEAR,
+    exp.Quarter: DatePart.QUARTER,
+    exp.Month: DatePart.MONTH,
+    exp.Week: DatePart.WEEK,
+    exp.Day: DatePart.DAY_OF_MONTH,
+    exp.DayOfMonth: DatePart.DAY_OF_MONTH,
+    exp.DayOfWeekIso: DatePart.DAY_OF_WEEK,
+    exp.Hour: DatePart.HOUR,
+    exp.Minute: DatePart.MINUTE,
+}
+_UNITS = {"DAY": "days", "HOUR": "hours", "MINUTE": "minutes", "SECOND": "seconds"}
+_DATES = (exp.DType.DATE,)
+_TIMES = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME)
+OF_OTHERS = (
+    "Records would be computed from others, so that one person could move many. Release the inner question, "
+    "and compute on its answer."
+)
+_INSTEAD: Mapping[type[exp.Expr], str] = {
+    exp.CurrentDate: "The same question would mean another tomorrow. Write the date: DATE '2024-01-31'.",
+    exp.CurrentTimestamp: "The same question would mean another later. Write the time.",
+    exp.Rand: "Randomness is drawn for the noise alone. Leave it out.",
+    exp.Mod: "The remainder of a division is not computed. Group by FLOOR(x / n), or declare a column.",
+    exp.IntDiv: "Write FLOOR(a / b).",
+    exp.Round: "Write FLOOR(x + 0.5), or declare the column with that granularity.",
+    exp.DPipe: "Texts are not joined: nobody could list the keys. Group by both columns.",
+    exp.ILike: "Write LIKE, which tells capitals from small letters.",
+    exp.Log: "Write LN(x), the natural logarithm; others are multiples of it.",
+    exp.Exists: "Records would be chosen by others. Join before, and declare the table that comes of it.",
+    exp.Subquery: OF_OTHERS,
+    exp.Window: OF_OTHERS,
+    exp.TimeToStr: "Write DATE_TRUNC('month', x) or EXTRACT(month FROM x).",
+    exp.Placeholder: "Write the value: a question is kept as it was asked.",
+}
+
+
+@dataclass(frozen=True)
+class Records:
+    """What the words of a question mean for one record: the columns it may name, and what they can be."""
+
+    text: SqlText
+    columns: Mapping[str, Expression]
+    kinds: Kinds
+    tables: frozenset[str] = frozenset()
+    unit: str | None = None
+    brought: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def column(self, node: exp.Column) -> Expression:
+        """The column of a name; capitals matter only where two names differ by them alone."""
+        self.text.only(node, "this", "table")
+        name, table = node.name, node.table
+        if isinstance(node.this, exp.Star):
+            raise self.text.refuse(node, "This would show records. Ask for an aggregate, such as COUNT(*).")
+        if table and table.casefold() not in self.tables:
+            raise self.text.refuse(node, f"There is no table '{table}' in FROM. Check its name.")
+        if table.casefold() in self.brought:
+            name = self.brought[table.casefold()].get(name, name)
+        if name in self.columns:
+            return self.columns[name]
+        like = [each for each in self.columns if each.casefold() == name.casefold()]
+        if len(like) == 1:
+            return self.columns[like[0]]
+        if self.unit is not None and name.casefold() == self.unit.casefold():
+            raise self.text.refuse(
+                node,
+                f"'{self.unit}' tells whom records are about, and only COUNT(DISTINCT {self.unit}) may be "
+                "asked "
+                "of it.",
+            )
+        near = difflib.get_close_matches(name, self.columns, n=1)
+        meant = f" Did you mean '{near[0]}'?" if near else ""
+        raise self.text.refuse(
+            node, f"The column '{name}' is not declared.{meant} Declare it to ask about it."
+        )
+
+    def read(self, node: exp.Expr) -> Expression:
+        """The expression of a node, checked by the kinds of its columns."""
+        try:
+            tree = self._read(node)
+            tree.kind(self.kinds)
+        except RecursionError:
+            raise self.text.refuse(node, "This is nested too deeply. Write it flatter.") from None
+        except InvalidParameter as problem:
+            if "\n" in str(problem):
+                raise
+            raise self.text.refuse(node, str(problem)) from None
+        return tree
+
+    def _read(self, node: exp.Expr) -> Expression:
+        kind = type(node)
+        if isinstance(node, exp.Column):
+            return self.column(node)
+        if isinstance(node, exp.Paren):
+            self.text.only(node, "this")
+            return self._read(node.this)
+        if isinstance(node, exp.Literal | exp.Boolean):
+            return Constant(_value(node))
+        if kind in SIGNS:
+            return self._compared(node)
+        if isinstance(node, exp.And | exp.Or):
+            return self._joined(node)
+        if kind in _TWO:
+            return self._two(node)
+        if kind in _ONE:
+            self.text.only(node, "this")
+            return _ONE[kind](self._read(node.this))
+        if kind in _MANY:
+            self.text.only(node, "this", "expressions", "ignore_nulls")
+            return _MANY[kind](tuple(map(self._read, (node.this, *node.expressions))))
+        if (special := _SPECIAL.get(kind)) is not None:
+            return special(self, node)
+        if kind in _FUNCTIONS:
+            self.text.only(node, "this")
+            return PartOf(self._read(node.this), _FUNCTIONS[kind])
+        if isinstance(node, exp.AggFunc):
+            raise self.text.refuse(
+                node, "An aggregate stands in SELECT, HAVING or ORDER BY, and never inside another."
+            )
+        raise self.text.refuse(node, _INSTEAD.get(kind, f"'{_word(node)}' is not understood here."))
+
+    def _two(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "expression", "typed", "safe")
+        left, right = self._dated(self._read(node.this), self._read(node.expression))
+        if isinstance(node, exp.Sub) and isinstance(left.kind(self.kinds), DayKind | MomentKind):
+            return TimeBetween(start=right, end=left)
+        return _TWO[type(node)](left, right)
+
+    def _compared(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "expression")
+        left, right = self._dated(self._read(node.this), self._read(node.expression))
+        sign = SIGNS[type(node)]
+        if isinstance(left, Constant):
+            left, right = right, left
+            sign = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(sign, sign)
+        # a key is told apart from others as the declaration has it
+        keys = isinstance(right, Constant) and not isinstance(right.value, date)
+        if sign in ("=", "<>") and keys and not _is_number(left, self.kinds):
+            assert isinstance(right, Constant)
+            among = Among(left, (right.value,))  # type: ignore[arg-type]
+            return among if sign == "=" else Not(among)
+        return Comparison(left, sign, right)
+
+    def _dated(self, left: Expression, right: Expression) -> tuple[Expression, Expression]:
+        """Texts beside dates are dates: SQL is mostly written so."""
+        return self._date_like(left, right), self._date_like(right, left)
+
+    def _date_like(self, tree: Expression, other: Expression) -> Expression:
+        if not isinstance(tree, Constant) or not isinstance(tree.value, str) or isinstance(other, Constant):
+            return tree
+        kind = other.kind(self.kinds)
+        if isinstance(kind, DayKind | MomentKind):
+            return Constant(_time(tree.value, isinstance(kind, MomentKind)))
+        return tree
+
+    def _joined(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "expression")
+        make = All if isinstance(node, exp.And) else AnyOf
+        parts: list[Expression] = []
+        for each in (self._read(node.this), self._read(node.expression)):
+            parts += each.of if type(each) is make else [each]
+        return make(tuple(parts))
+
+    def _between(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "low", "high")
+        held, low, high = (self._read(node.args[name]) for name in ("this", "low", "high"))
+        return All(
+            (
+                Comparison(held, ">=", self._date_like(low, held)),
+                Comparison(held, "<=", self._date_like(high, held)),
+            )
+        )
+
+    def _among(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "expressions")
+        keys = [self._read(each) for each in node.expressions]
+        held = self._read(node.this)
+        if not all(isinstance(each, Constant) for each in keys):
+            raise self.text.refuse(node, "IN takes a list of constants. Write OR for others.")
+        if isinstance(held.kind(self.kinds), DayKind | MomentKind):
+            return AnyOf(tuple(Comparison(held, "=", self._date_like(each, held)) for each in keys))
+        return Among(held, tuple(each.value for each in keys))  # type: ignore[attr-defined]
+
+    def _like(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "expression")
+        if not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
+            raise self.text.refuse(node, "LIKE takes a pattern in quotes.")
+        return Like(self._read(node.this), node.expression.name)
+
+    def _is(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "expression")
+        held = self._read(node.this)
+        if isinstance(node.expression, exp.Null):
+            return IsMissing(held)
+        if isinstance(node.expression, exp.Boolean):
+            like = held if node.expression.this else Not(held)
+            return Coalesce((like, Constant(False)))
+        raise self.text.refuse(node, "IS takes NULL, TRUE or FALSE.")
+
+    def _case(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "ifs", "default")
+        subject = node.args.get("this")
+        whens = []
+        for each in node.args["ifs"]:
+            self.text.only(each, "this", "true")
+            asked = exp.EQ(this=subject, expression=each.this) if subject is not None else each.this
+            whens.append((self._read(asked), self._read(each.args["true"])))
+        default = node.args.get("default")
+        absent = default is None or isinstance(default, exp.Null)
+        return Case(tuple(whens), None if absent or default is None else self._read(default))
+
+    def _if(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "true", "false")
+        other = node.args.get("false")
+        absent = other is None or isinstance(other, exp.Null)
+        when = self._read(node.this), self._read(node.args["true"])
+        return Case((when,), None if absent or other is None else self._read(other))
+
+    def _power(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "expression")
+        exponent = number_of(node.expression)
+        if exponent is None or exponent.denominator != 1:
+            raise self.text.refuse(node.expression, "A power is a whole number that is written out.")
+        return Power(self._read(node.this), int(exponent))
+
+    def _cast(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "to", "_type")
+        target = node.args["to"].this
+        if isinstance(node.this, exp.Literal) and node.this.is_string and target in (*_DATES, *_TIMES):
+            return Constant(_time(node.this.name, target in _TIMES))
+        held = self._read(node.this)
+        if target in _DATES and isinstance(held.kind(self.kinds), MomentKind):
+            return InPeriod(held, TimePeriod.DAY)
+        if target in _DATES and isinstance(held.kind(self.kinds), DayKind):
+            return held
+        raise self.text.refuse(
+            node, "A column has the type that is declared of it. Declare another, and leave the cast out."
+        )
+
+    def _truncated(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "unit")
+        unit = node.args["unit"].name.lower()
+        if unit not in tuple(TimePeriod):
+            raise self.text.refuse(node, "A period is hour, day, week, month, quarter or year.")
+        return InPeriod(self._read(node.this), TimePeriod(unit))
+
+    def _extract(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "expression")
+        return self._part(node, node.this.name, node.expression)
+
+    def _part(self, node: exp.Expr, name: str, of: exp.Expr) -> Expression:
+        if name.upper() not in _PARTS:
+            raise self.text.refuse(node, f"A part of a date is one of {', '.join(_PARTS)}.")
+        return PartOf(self._read(of), _PARTS[name.upper()])
+
+    def _date_difference(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "expression", "unit", "date_part_boundary")
+        unit = node.args["unit"].name.upper() if node.args.get("unit") else "DAY"
+        if unit not in _UNITS:
+            raise self.text.refuse(node, f"A difference of dates is in one of {', '.join(_UNITS)}.")
+        return TimeBetween(start=self._read(node.expression), end=self._read(node.this), unit=_UNITS[unit])
+
+    def _substring(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this", "start", "length", "expression")
+        start = Fraction(1) if isinstance(node, exp.Left) else number_of(node.args.get("start"))
+        length = number_of(node.expression if isinstance(node, exp.Left) else node.args.get("length"))
+        if start is None or length is None or start.denominator != 1 or length.denominator != 1:
+            raise self.text.refuse(node, "The start and the length of a part are whole numbers, written out.")
+        return Substring(self._read(node.this), int(start), int(length))
+
+    def _letters(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this")
+        return Letters(self._read(node.this), "UPPER" if isinstance(node, exp.Upper) else "LOWER")
+
+    def _named(self, node: exp.Expr) -> Expression:
+        """Functions that SQL has no type of its own for."""
+        self.text.only(node, "this", "expressions")
+        name, given = node.name.upper(), node.expressions
+        if name == "WEEKDAY" and len(given) == 1:
+            return InPeriod(self._read(given[0]), TimePeriod.WEEKDAY)
+        if name == "HOUR_OF_DAY" and len(given) == 1:
+            return InPeriod(self._read(given[0]), TimePeriod.HOUR_OF_DAY)
+        if name == "DATE_PART" and len(given) == 2 and isinstance(given[0], exp.Literal):
+            return self._part(node, given[0].name, given[1])
+        raise self.text.refuse(node, f"The function '{node.name}' is unknown here.")
+
+
+_SPECIAL: Mapping[type[exp.Expr], Callable[[Records, Any], Expression]] = {
+    exp.Between: Records._between,
+    exp.In: Records._among,
+    exp.Like: Records._like,
+    exp.Is: Records._is,
+    exp.Case: Records._case,
+    exp.If: Records._if,
+    exp.Pow: Records._power,
+    exp.Cast: Records._cast,
+    exp.TimestampTrunc: Records._truncated,
+    exp.DateTrunc: Records._truncated,
+    exp.Extract: Records._extract,
+    exp.DateDiff: Records._date_difference,
+    exp.Substring: Records._substring,
+    exp.Left: Records._substring,
+    exp.Upper: Records._letters,
+    exp.Lower: Records._letters,
+    exp.Anonymous: Records._named,
+}
+
+
+def _is_number(tree: Expression, kinds: Kinds) -> bool:
+    return isinstance(tree.kind(kinds), NumberKind | DayKind | MomentKind)
+
+
+def _value(node: exp.Expr) -> str | bool | Fraction | int:
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    return node.name if node.is_string else Fraction(node.name)
+
+
+def literal_of(node: object) -> str | int | float | None:
+    """A constant that is written out."""
+    if isinstance(node, exp.Literal) and node.is_string:
+        return str(node.name)
+    number = number_of(node)
+    return None if number is None else int(number) if number.denominator == 1 else float(number)
+
+
+def number_of(node: object) -> Fraction | None:
+    """A number that is written out."""
+    if isinstance(node, exp.Neg):
+        inner = number_of(node.this)
+        return None if inner is None else -inner
+    if isinstance(node, exp.Paren):
+        return number_of(node.this)
+    if isinstance(node, exp.Literal) and not node.is_string:
+        return Fraction(node.name)
+    return None
+
+
+def _time(text: str, with_clock: bool) -> date | datetime:
+    try:
+        return datetime.fromisoformat(text) if with_clock else date.fromisoformat(text)
+    except ValueError:
+        raise InvalidParameter(
+            "A date is written like '2024-12-31', a time like '2024-12-31 18:00:00'."
+        ) from None
+
+
+def _word(node: exp.Expr) -> str:
+    return node.key.upper()

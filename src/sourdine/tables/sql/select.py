@@ -1,0 +1,378 @@
+"""From one SELECT to a query: which records, by which keys, what is asked, and how it is shown."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.expressions import Case, ColumnValue, Expression, KeyKind, TimeBetween, walk
+from sourdine.tables.comparison.show import EVERYTHING, RowFilter, RowOrder, Show
+from sourdine.tables.query import Query
+from sourdine.tables.sql.aggregates import Asked
+from sourdine.tables.sql.record import SIGNS, literal_of, number_of
+from sourdine.tables.sql.sources import RecordScope, Sources, SqlTable
+from sourdine.tables.sql.text import SqlText
+from sourdine.tables.statistics import Contingency, Quantiles, Statistic, Top
+
+_SELECT = (
+    "expressions",
+    "from_",
+    "joins",
+    "where",
+    "group",
+    "having",
+    "order",
+    "limit",
+    "with_",
+    "operation_modifiers",
+)
+_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_PAID = "all groups are measured and paid for; LIMIT and HAVING hide rows of the answer and save nothing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SqlQuestion:
+    """A question that was read: the query it makes, whether only its plan is asked for, and what to know."""
+
+    query: Query
+    explain: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def read_sql(text: object, table: SqlTable, name: str = "sql") -> SqlQuestion:
+    """The query of an SQL text. Its words never reach an engine: they become our own expressions.
+
+    >>> schema = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}})
+    >>> asked = "SELECT AVG(age) FROM people WHERE age >= 18"
+    >>> read_sql(asked, SqlTable(schema=schema, unit=PrivacyUnit())).query.ask[0].label
+    'mean of age'
+    """
+    if not isinstance(text, str):
+        raise InvalidParameter(f"An SQL question is a text. Got a {type(text).__name__}.")
+    sql = SqlText(text)
+    select, explain = sql.parse()
+    return replace(_Reader(sql, table).question(select, name), explain=explain)
+
+
+def read_block(block: Mapping[str, object], table: SqlTable) -> SqlQuestion:
+    """The question of a `[[queries]]` block with its name, `sql` and perhaps a weight."""
+    unknown = [field for field in block if field not in ("name", "sql", "weight")]
+    if unknown:
+        raise InvalidParameter(
+            f"A query in SQL has a name, sql and a weight, and here is '{unknown[0]}' too. Say it in the SQL."
+        )
+    name = block.get("name", "sql")
+    if not isinstance(name, str) or not name:
+        raise InvalidParameter("The name of a query must be a text in quotes.")
+    found = read_sql(block["sql"], table, name)
+    if found.explain:
+        raise InvalidParameter("EXPLAIN asks for a plan, which 'sourdine plan' prints. Leave it out.")
+    if "weight" in block:
+        given = {**found.query.model_dump(), "weight": block["weight"]}
+        found = replace(found, query=Query.read({**given, "name": name}))
+    return found
+
+
+class _Reader(Sources):
+    """Reads the outermost SELECT."""
+
+    def question(self, select: exp.Select, name: str) -> SqlQuestion:
+        """The query of the outermost SELECT."""
+        for word, sentence in {
+            "distinct": "DISTINCT would show which values occur. Group by the column and ask for COUNT(*).",
+            "windows": "Records would be computed from others, so that one person could move many.",
+            "qualify": "QUALIFY looks at other records. Leave it out.",
+        }.items():
+            if select.args.get(word):
+                place = select.expressions[0] if word == "distinct" else select.args[word]
+                raise self.text.refuse(place if isinstance(place, exp.Expr) else select, sentence)
+        self.text.only(select, *_SELECT)
+        self.name_steps(select.args.get("with_"))
+        if not select.expressions:
+            raise self.text.refuse(select, "Say what to ask for, such as SELECT COUNT(*) FROM people.")
+        scope = self.scope(select)
+        asked = Asked(self.records(scope))
+        items = [
+            (each.this, each.alias) if isinstance(each, exp.Alias) else (each, "")
+            for each in select.expressions
+        ]
+        self._check_items(items)
+        asked.alone = sum(1 for each, _ in items if each.find(exp.AggFunc)) == 1
+        keys, rolled = self._keys(select.args.get("group"), items, asked)
+        if (top := self._top(select, items, keys, asked)) is not None:
+            return self._made(name, scope, asked, (top,))
+        labels, shown = self._labels(items, [*keys, *rolled], asked)
+        if rolled:
+            return self._made(name, scope, asked, (self._table(rolled, asked, select),))
+        show = self._show(select, items, labels, keys, asked)
+        if not asked.statistics:
+            raise self.text.refuse(select.expressions[0], "Ask for an aggregate too, such as COUNT(*).")
+        by = tuple(shown.get(each, each) for each in keys)
+        return self._made(name, scope, asked, tuple(asked.statistics.values()), by=by, show=show)
+
+    def _check_items(self, items: Sequence[tuple[exp.Expr, str]]) -> None:
+        for node, _ in items:
+            if isinstance(node, exp.Star) or (
+                isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
+            ):
+                raise self.text.refuse(
+                    node, "This would show records. Ask for an aggregate, such as COUNT(*)."
+                )
+
+    def _keys(
+        self, group: exp.Expr | None, items: Sequence[tuple[exp.Expr, str]], asked: Asked
+    ) -> tuple[list[str], list[str]]:
+        """The names of what is grouped by, and those of a table with margins."""
+        if group is None:
+            return [], []
+        self.text.only(group, "expressions", "rollup", "cube", "all")
+        if group.args.get("all"):
+            raise self.text.refuse(group, "Name what to group by.")
+        rolled: list[str] = []
+        keys: list[str] = []
+        for each in group.expressions:
+            if isinstance(each, exp.Rollup | exp.Cube):
+                rolled += [self._key(part, items, asked) for part in each.expressions]
+            else:
+                keys.append(self._key(each, items, asked))
+        if rolled and keys:
+            raise self.text.refuse(group, "ROLLUP and CUBE are asked for alone. Put all columns into it.")
+        return keys, rolled
+
+    def _key(self, node: exp.Expr, items: Sequence[tuple[exp.Expr, str]], asked: Asked) -> str:
+        """The name of a column, or of an expression, to group by."""
+        unit = self.table.unit.column
+        if isinstance(node, exp.Column) and unit is not None and node.name.casefold() == unit.casefold():
+            raise self.text.refuse(
+                node, f"Each group would be one {self.table.unit.name}. Group by something else."
+            )
+        alias = ""
+        if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+            place = int(node.name)
+            if not 1 <= place <= len(items):
+                raise self.text.refuse(node, f"SELECT has {len(items)} columns. Name one of them.")
+            node, alias = items[place - 1]
+        elif isinstance(node, exp.Column) and not node.table and not self._declared(node.name, asked):
+            node, alias = next(((each, name) for each, name in items if name == node.name), (node, ""))
+        else:
+            alias = next((name for each, name in items if each == node and name), "")
+        if node.find(exp.AggFunc):
+            raise self.text.refuse(node, "An aggregate is not known before records are grouped.")
+        return self._named(asked.records.read(node), alias, asked)
+
+    def _declared(self, name: str, asked: Asked) -> bool:
+        return any(each.casefold() == name.casefold() for each in asked.records.columns)
+
+    def _named(self, tree: Expression, alias: str, asked: Asked) -> str:
+        """What an expression to group by is called: as in AS, unless a column is called so."""
+        if isinstance(tree, ColumnValue):
+            return tree.name
+        called = alias if alias and not self._declared(alias, asked) else tree.text
+        asked.derived[called] = tree
+        return called
+
+    def _labels(
+        self, items: Sequence[tuple[exp.Expr, str]], keys: Sequence[str], asked: Asked
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """What is asked for, by its name in SQL; and keys that are shown by a function of theirs."""
+        labels: dict[str, str] = {}
+        shown: dict[str, str] = {}
+        for node, alias in items:
+            if node.find(exp.AggFunc) or _is_mean(node):
+                asked.alias = alias if alias and not self._declared(alias, asked) else ""
+                labels[alias or node.sql()] = asked.label(node)
+                continue
+            if isinstance(node, exp.Literal | exp.Boolean):
+                continue
+            tree = asked.records.read(node)
+            known = [each for each in keys if asked.derived.get(each, ColumnValue(each)) == tree]
+            if known:
+                continue
+            whose = [each for each in keys if tree.columns == (each,)]
+            if not whose:
+                raise self.text.refuse(
+                    node,
+                    "This is neither grouped by nor aggregated, so it would be the value of one record. Put "
+                    "it into "
+                    "GROUP BY, or ask for an aggregate of it.",
+                )
+            shown[whose[0]] = self._shown(node, tree, whose[0], alias, asked)
+        return labels, shown
+
+    def _shown(self, node: exp.Expr, tree: Expression, key: str, alias: str, asked: Asked) -> str:
+        """A function of a key, which takes its place if it tells all keys apart."""
+        kind, before = tree.kind(self.kinds), ColumnValue(key).kind(self.kinds)
+        if not (
+            isinstance(kind, KeyKind) and isinstance(before, KeyKind) and len(kind.keys) == len(before.keys)
+        ):
+            raise self.text.refuse(node, f"This makes several keys of '{key}' one. Group by it instead.")
+        return self._named(tree, alias, asked)
+
+    def _top(
+        self, select: exp.Select, items: Sequence[tuple[exp.Expr, str]], keys: Sequence[str], asked: Asked
+    ) -> Statistic | None:
+        """GROUP BY k ORDER BY COUNT(*) DESC LIMIT n that shows k alone is the top n of k."""
+        order, limit = select.args.get("order"), select.args.get("limit")
+        if order is None or limit is None or len(keys) != 1 or select.args.get("having"):
+            return None
+        if any(each.find(exp.AggFunc) for each, _ in items) or len(order.expressions) != 1:
+            return None
+        by = order.expressions[0]
+        if not (isinstance(by.this, exp.Count) and by.args.get("desc")):
+            return None
+        for each in items:
+            asked.records.read(each[0])
+        return Top(keys[0], self._limit(limit))
+
+    def _table(self, rolled: Sequence[str], asked: Asked, select: exp.Select) -> Statistic:
+        others = [each for each in asked.statistics if each != "count"]
+        if others or asked.steps or not asked.statistics:
+            raise self.text.refuse(select.args["group"], "ROLLUP and CUBE are answered for COUNT(*) alone.")
+        for word in ("having", "order", "limit"):
+            if select.args.get(word):
+                raise self.text.refuse(
+                    select.args[word], f"{word.upper()} does not go with ROLLUP and CUBE here."
+                )
+        asked.notes.append("every sum over some of the columns is shown")
+        return Contingency(rolled)
+
+    # --- how it is shown
+
+    def _show(
+        self,
+        select: exp.Select,
+        items: Sequence[tuple[exp.Expr, str]],
+        labels: Mapping[str, str],
+        keys: Sequence[str],
+        asked: Asked,
+    ) -> Show:
+        having, order, limit = (select.args.get(word) for word in ("having", "order", "limit"))
+        filters: list[RowFilter] = []
+        if having is not None:
+            self.text.only(having, "this")
+            filters = self._filters(having.this, labels, keys, asked)
+        orders = []
+        if order is not None:
+            self.text.only(order, "expressions")
+            for each in order.expressions:
+                self.text.only(each, "this", "desc", "nulls_first")
+                of = self._reference(each.this, items, labels, keys, asked)
+                orders.append(RowOrder(of=of, descending=bool(each.args.get("desc"))))
+        most = None if limit is None else self._limit(limit)
+        if filters or most is not None:
+            asked.notes.append(_PAID)
+        return Show(having=tuple(filters), order=tuple(orders), limit=most)
+
+    def _limit(self, node: exp.Expr) -> int:
+        self.text.only(node, "expression")
+        number = number_of(node.expression)
+        if number is None or number.denominator != 1 or number < 1:
+            raise self.text.refuse(node, "LIMIT is a whole number above 0, written out.")
+        return int(number)
+
+    def _reference(
+        self,
+        node: exp.Expr,
+        items: Sequence[tuple[exp.Expr, str]],
+        labels: Mapping[str, str],
+        keys: Sequence[str],
+        asked: Asked,
+    ) -> str:
+        """The answer, or the key, that a word in ORDER BY or HAVING means."""
+        if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+            place = int(node.name)
+            if not 1 <= place <= len(items):
+                raise self.text.refuse(node, f"SELECT has {len(items)} columns. Name one of them.")
+            return self._reference(items[place - 1][0], items, labels, keys, asked)
+        if isinstance(node, exp.Column) and node.name in labels:
+            return labels[node.name]
+        if node.find(exp.AggFunc):
+            return asked.label(node)
+        if isinstance(node, exp.Column) and node.name in keys:
+            return node.name
+        tree = asked.records.read(node)
+        for each in keys:
+            if asked.derived.get(each, ColumnValue(each)) == tree:
+                return each
+        raise self.text.refuse(node, "Sort and filter by what SELECT asks for, or by what is grouped by.")
+
+    def _filters(
+        self,
+        node: exp.Expr,
+        labels: Mapping[str, str],
+        keys: Sequence[str],
+        asked: Asked,
+        opposite: bool = False,
+    ) -> list[RowFilter]:
+        node = node.unnest()
+        if isinstance(node, exp.Not):
+            return self._filters(node.this, labels, keys, asked, opposite=not opposite)
+        if isinstance(node, exp.And) and not opposite:
+            return [
+                each
+                for part in (node.this, node.expression)
+                for each in self._filters(part, labels, keys, asked)
+            ]
+        if type(node) not in SIGNS:
+            raise self.text.refuse(node, "HAVING compares answers or keys with constants, joined by AND.")
+        self.text.only(node, "this", "expression")
+        left, right, sign = node.this, node.expression, SIGNS[type(node)]
+        if literal_of(left) is not None:
+            left, right = right, left
+            sign = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(sign, sign)
+        value = literal_of(right)
+        if value is None:
+            raise self.text.refuse(right, "HAVING compares with constants.")
+        of = self._reference(left, [], labels, keys, asked)
+        return [RowFilter(of=of, sign=_OPPOSITE[sign] if opposite else sign, value=value)]  # type: ignore[arg-type]
+
+    def _notes(self, asked: Asked) -> Iterator[str]:
+        """What is computed otherwise than somebody may think."""
+        yield from asked.notes
+        for tree in asked.derived.values():
+            for each in walk(tree):
+                if isinstance(each, Case) and each.otherwise is not None:
+                    yield (
+                        f"where nothing is true in '{each.text}', also because a column is missing, a record "
+                        f"counts as {each.otherwise.text}"
+                    )
+                if isinstance(each, TimeBetween):
+                    yield (
+                        f"'{each.text}' may be as much as the declared dates are apart, either way: a column "
+                        "that holds it, with closer bounds, gets less noise"
+                    )
+
+    def _made(
+        self,
+        name: str,
+        scope: RecordScope,
+        asked: Asked,
+        statistics: tuple[Statistic, ...],
+        *,
+        by: tuple[str, ...] = (),
+        show: Show = EVERYTHING,
+    ) -> SqlQuestion:
+        kept = _widest(statistics)
+        used = {*by, *(each for statistic in kept for each in statistic.about)}
+        query = Query(
+            name,
+            list(kept),
+            by=list(by),
+            where=[*scope.where, *asked.conditions],
+            derived={each: tree for each, tree in asked.derived.items() if each in used},
+            compare=list(asked.steps.values()),
+            show=show,
+        )
+        return SqlQuestion(query=query, notes=tuple(dict.fromkeys(self._notes(asked))))
+
+
+def _widest(statistics: Sequence[Statistic]) -> tuple[Statistic, ...]:
+    """Of quantiles of a column the last, which has the levels of all."""
+    last = {each.column: each for each in statistics if isinstance(each, Quantiles)}
+    return tuple(each for each in statistics if not isinstance(each, Quantiles) or last[each.column] is each)
+
+
+def _is_mean(node: exp.Expr) -> bool:
+    """MEAN is an aggregate of DuckDB that the parser does not know."""
+    return any(each.name.upper() == "MEAN" for each in node.find_all(exp.Anonymous))

@@ -1,0 +1,194 @@
+"""Which records a FROM gives: of the declared table, of a SELECT that folds into it, with public tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from sourdine.frames.expressions import All, ColumnValue, Expression, IsMissing, Kinds, Not
+from sourdine.frames.joins import Join
+from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.schema import Schema
+from sourdine.tables.sql.record import Records
+from sourdine.tables.sql.text import SqlText
+
+
+@dataclass(frozen=True, kw_only=True)
+class SqlTable:
+    """What a question may be about: a declared table, whose records it is, and public tables beside it."""
+
+    schema: Schema
+    unit: PrivacyUnit
+    joins: tuple[Join, ...] = ()
+
+
+@dataclass(frozen=True)
+class RecordScope:
+    """The records that a FROM gives: what their columns are computed by, and which of them count."""
+
+    columns: Mapping[str, Expression]
+    where: tuple[Expression, ...] = ()
+    tables: frozenset[str] = frozenset()
+    brought: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+class Sources:
+    """Reads FROM, JOIN, WHERE and WITH."""
+
+    def __init__(self, text: SqlText, table: SqlTable) -> None:
+        self.text, self.table = text, table
+        self.steps: dict[str, exp.Expr] = {}
+
+    @property
+    def kinds(self) -> Kinds:
+        return self.table.schema.kinds
+
+    def records(self, scope: RecordScope) -> Records:
+        return Records(
+            text=self.text,
+            columns=scope.columns,
+            kinds=self.kinds,
+            tables=scope.tables,
+            unit=self.table.unit.column,
+            brought=scope.brought,
+        )
+
+    def scope(self, select: exp.Select) -> RecordScope:
+        """The records of a SELECT, after WHERE."""
+        source = select.args.get("from_")
+        if source is None:
+            raise self.text.refuse(select, "Name the table: SELECT ... FROM people.")
+        self.text.only(source, "this")
+        scope = self._source(source.this)
+        for join in select.args.get("joins") or []:
+            scope = self._joined(scope, join)
+        if (where := select.args.get("where")) is not None:
+            self.text.only(where, "this")
+            tree = self.records(scope).read(where.this)
+            parts = tree.of if type(tree) is All else (tree,)
+            scope = replace(scope, where=(*scope.where, *parts))
+        return scope
+
+    def _source(self, node: exp.Expr) -> RecordScope:
+        if isinstance(node, exp.Subquery):
+            self.text.only(node, "this", "alias")
+            return self._renamed(self._inner(node.this), node.alias)
+        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+            raise self.text.refuse(node, "Only declared tables are read. Name the table.")
+        if node.args.get("sample"):
+            raise self.text.refuse(
+                node, "Sampling in the engine is not secret, and makes no answer more private. Leave it out."
+            )
+        self.text.only(node, "this", "alias")
+        alias = node.args.get("alias")
+        if alias is not None:
+            self.text.only(alias, "this")
+        if node.name in self.steps:
+            return self._renamed(self._inner(self.steps[node.name]), node.alias or node.name)
+        if not node.name.isidentifier():
+            raise self.text.refuse(node, "Only the declared table is read, and no file. Name it by a word.")
+        if any(join.name.casefold() == node.name.casefold() for join in self.table.joins):
+            raise self.text.refuse(
+                node,
+                f"'{node.name}' is a public table beside the private one. Ask FROM the private one and JOIN "
+                "it.",
+            )
+        columns = {name: ColumnValue(name) for name in self.table.schema.columns}
+        return self._renamed(RecordScope(columns=columns), node.alias or node.name)
+
+    def _renamed(self, scope: RecordScope, alias: str) -> RecordScope:
+        return replace(scope, tables=frozenset({alias.casefold()}) if alias else frozenset())
+
+    def _inner(self, node: exp.Expr) -> RecordScope:
+        """A SELECT that chooses records and computes columns of each, and nothing else."""
+        if not isinstance(node, exp.Select):
+            raise self.text.refuse(node, "Only a SELECT may stand here.")
+        if node.args.get("group") or any(each.find(exp.AggFunc) for each in node.expressions):
+            raise self.text.refuse(
+                node.args.get("group") or node,
+                "Records would be computed from other records, so that one person could move many. Release "
+                "the "
+                "inner question, and compute on its answer.",
+            )
+        for word in ("distinct", "order", "limit", "having"):
+            if node.args.get(word):
+                raise self.text.refuse(
+                    node.args[word], f"{word.upper()} inside would choose records by others. Leave it out."
+                )
+        self.text.only(node, "expressions", "from_", "joins", "where")
+        scope = self.scope(node)
+        records = self.records(scope)
+        columns: dict[str, Expression] = {}
+        for each in node.expressions:
+            if isinstance(each, exp.Star):
+                columns.update(scope.columns)
+                continue
+            inner = each.this if isinstance(each, exp.Alias) else each
+            columns[each.alias_or_name or inner.sql()] = records.read(inner)
+        return replace(scope, columns=columns)
+
+    def _joined(self, scope: RecordScope, node: exp.Join) -> RecordScope:
+        self.text.only(node, "this", "on", "side", "kind", "using")
+        target = node.this
+        if isinstance(target, exp.Table) and isinstance(target.this, exp.Identifier):
+            self.text.only(target, "this", "alias")
+        named = isinstance(target, exp.Table) and target.name
+        join = next(
+            (each for each in self.table.joins if named and each.name.casefold() == named.casefold()), None
+        )
+        if join is None:
+            raise self.text.refuse(
+                target,
+                "Only a declared public table is joined: of another, one person could meet many records. "
+                "Join "
+                "before and declare the unit, or declare the table under joins.",
+            )
+        side, kind = (str(node.args.get(word) or "").upper() for word in ("side", "kind"))
+        if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
+            raise self.text.refuse(node, "A public table is joined by JOIN or LEFT JOIN, on its key.")
+        self._check_key(scope, node, join)
+        alias = (target.alias or target.name).casefold()
+        where = scope.where
+        if side != "LEFT":  # a record without a match is left out
+            where = (*where, Not(IsMissing(ColumnValue(join.columns[0]))))
+        keys = {theirs: ours for ours, theirs in join.on}
+        return replace(
+            scope,
+            where=where,
+            tables=scope.tables | {alias},
+            brought={**scope.brought, alias: keys},
+        )
+
+    def _check_key(self, scope: RecordScope, node: exp.Join, join: Join) -> None:
+        """The columns that are compared must be those that are declared."""
+        wanted = {frozenset((ours.casefold(), theirs.casefold())) for ours, theirs in join.on}
+        found = set()
+        if using := node.args.get("using"):
+            found = {frozenset((each.name.casefold(),)) for each in using}
+        elif (on := node.args.get("on")) is not None:
+            for each in on.flatten() if isinstance(on, exp.And) else [on]:
+                if isinstance(each, exp.EQ) and all(
+                    isinstance(side, exp.Column) for side in each.iter_expressions()
+                ):
+                    found.add(frozenset((each.this.name.casefold(), each.expression.name.casefold())))
+                else:
+                    raise self.text.refuse(
+                        each, "A public table is joined where its key is equal, and nothing else."
+                    )
+        if found != wanted:
+            told = " AND ".join(f"{ours} = {join.name}.{theirs}" for ours, theirs in join.on)
+            raise self.text.refuse(
+                node.args.get("on") or node,
+                f"On a key that may repeat a record would count several times. Join '{join.name}' on its "
+                "declared "
+                f"key: {told}.",
+            )
+
+    def name_steps(self, node: exp.Expr | None) -> None:
+        """The named SELECTs of a WITH."""
+        if node is None:
+            return
+        self.text.only(node, "expressions")
+        for each in node.expressions:
+            self.text.only(each, "this", "alias")
+            self.steps[each.alias] = each.this
