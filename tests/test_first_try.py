@@ -202,7 +202,7 @@ def test_a_mistake_is_told_as_it_was_made(mistake: Callable[[], object], told: s
         (column(type="integer", bounds=(0, 9)), "Did you mean 'lower and upper'"),
         (column(type="category", keys=np.array(["f"])), "one that is taken from the data tells"),
         (column(type="category", keys=pd.Series(["f"])), "one that is taken from the data tells"),
-        (lambda: table().plan([PAY], epsilon=1), "write * before the list"),  # type: ignore[arg-type]
+        (lambda: table().plan([3], epsilon=1), 'Query("people", [Count()], by="sex")'),
         (lambda: table().plan(st.Count(), epsilon=1), 'Query("people", [Count()], by="sex")'),  # type: ignore[arg-type]
         (lambda: table().plan(PAY, epsilon="one"), "Write it like 0.5"),
         (lambda: table().plan(PAY, epsilon=0), "Got 0."),

@@ -8,6 +8,7 @@ quantiles, whose intervals are not even, the same factor holds nearly.
 """
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -122,6 +123,8 @@ def show(number: float, answer: Answer) -> str:
     """A number of an answer with all its digits, which are those of the file of answers."""
     if math.isnan(number):
         return NO_INTERVAL
+    if abs(number) >= sys.float_info.max:  # which stands for no end
+        return "∞" if number > 0 else "-∞"
     text = f"{written(number, answer):,f}"
     return f"{text}\N{NO-BREAK SPACE}%" if _in_percent(answer) else text
 

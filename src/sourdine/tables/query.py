@@ -88,7 +88,7 @@ class Query(Declared):
     def _unlike(self) -> "Query":
         if len(set(self.by)) != len(self.by):
             raise ValueError("by must not repeat a column; name each of them once")
-        labels = [each.label for each in (*self.ask, *self.compare)]
+        labels = [*(each.label for each in self.ask), *(each.label for each in self.compare)]
         if len(set(labels)) != len(labels):
             raise ValueError("the same thing is asked twice; leave it out once")
         return self

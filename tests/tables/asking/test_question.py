@@ -107,10 +107,16 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "a key nobody declared": (lambda: C.sex == "x", "does not declare"),
     "a sum of keys and numbers": (lambda: C.age + C.sex, "number"),
     "a number as a condition": (lambda: PEOPLE.ask("q").where(C.age), "compares columns"),
-    "a text as a condition": (lambda: PEOPLE.ask("q").where("age > 1"), "compares columns"),
+    "a text as a condition": (
+        lambda: PEOPLE.ask("q").where("age > 1"),  # type: ignore[arg-type]
+        "compares columns",
+    ),
     "no statistic": (lambda: PEOPLE.ask("q").get(C.age), "Ask for statistics"),
     "nothing": (lambda: PEOPLE.plan(PEOPLE.ask("q"), epsilon=1), "asks for nothing"),
-    "to group by a name": (lambda: PEOPLE.ask("q").by("sex"), "Group by columns"),
+    "to group by a name": (
+        lambda: PEOPLE.ask("q").by("sex"),  # type: ignore[arg-type]
+        "Group by columns",
+    ),
     "a division by what may be 0": (lambda: C.salary / C.age, "NULLIF"),
     "a comparison that is never true": (
         lambda: PEOPLE.ask("q").get(Count()).where(C.age > 130),

@@ -8,10 +8,19 @@ from sourdine.frames.keys import Keys
 from sourdine.frames.schema import Schema
 from sourdine.tables.answer import Answer
 from sourdine.tables.comparison.intervals import difference, ratio
-from sourdine.tables.comparison.steps import AnswerStep, Change, Difference, Formula, Ratio, Share, compared
+from sourdine.tables.comparison.steps import (
+    BY_STEP,
+    AnswerStep,
+    Change,
+    Difference,
+    Formula,
+    Ratio,
+    Share,
+    compared,
+)
 from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.query import Query
-from sourdine.tables.statistics import Count, Mean, Sum, Units
+from sourdine.tables.statistics import COMPUTED, Count, Mean, Sum, Units
 
 
 def answer(label: str, values: list[float], reach: float = 1.0, **keys: list[str]) -> Answer:
@@ -68,6 +77,16 @@ def test_statistics_are_compared_group_by_group_or_with_one_for_all() -> None:
     assert apply(Difference("sum of spend", less="units"), spend, alone).estimate.value.tolist() == [80, 280]
     with pytest.raises(InvalidParameter, match="other keys"):
         apply(Ratio("sum of spend", per="units"), spend, answer("units", [1, 2, 3], sex=["a", "b", "c"]))
+
+
+def test_what_is_divided_by_nothing_has_no_ends_and_says_so() -> None:
+    found = apply(Ratio("x", per="y"), answer("x", [10.0]), answer("y", [0.5]))
+    assert found.blind(float(found.estimate.lower[0]), float(found.estimate.upper[0]))
+    assert np.isfinite(found.estimate.lower).all()  # every file of numbers can hold it
+
+
+def test_every_step_has_a_style() -> None:
+    assert set(COMPUTED) == set(BY_STEP)
 
 
 def test_shares_add_up_within_what_they_are_shares_of() -> None:

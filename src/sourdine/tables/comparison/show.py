@@ -51,7 +51,7 @@ class Show(Declared):
     @property
     def uses(self) -> tuple[str, ...]:
         """The answers and the columns that it looks at."""
-        return tuple(each.of for each in (*self.having, *self.order))
+        return (*(each.of for each in self.having), *(each.of for each in self.order))
 
     def __bool__(self) -> bool:
         return bool(self.having or self.order or self.limit is not None)

@@ -3,6 +3,7 @@
 Each step is declared beside what is asked. It reads noisy answers alone, so it is post-processing.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +25,8 @@ from sourdine.tables.estimate import Floats, GroupEstimate
 Shared = Callable[[str, str, tuple[str, ...] | None], bool]
 """Whether two answers, by their labels, have noise in common; or groups of one that differ in columns."""
 Key = str | int | bool
+NO_ENDS = (-sys.float_info.max, sys.float_info.max)
+"""What stands for no end of an interval, so that every file of numbers can hold it."""
 
 
 class AnswerStep(Declared, ABC):
@@ -58,15 +61,13 @@ class AnswerStep(Declared, ABC):
 
     def _made(self, source: Answer, estimate: GroupEstimate, **changes: Any) -> Answer:
         """An answer like its source, with other values."""
-        told = {"span": None, "whole": False, **changes}
-        span = told["span"]
-        rounded = estimate.rounded()
+        named = {"span": NO_ENDS, "whole": False, **changes}
         return replace(
             source,
             statistic=self.label,
             kind=self.kind,
-            estimate=rounded if span is None else rounded.within(*span),
-            **told,
+            estimate=estimate.rounded().within(*named["span"]),
+            **named,
         )
 
 

@@ -34,14 +34,25 @@ BY_KIND = {str(each.model_fields["kind"].default): each for each in STATISTICS}
 QUALITY = "quality"  # the kind of answers about records that do not fit, which nobody asks for
 
 
+COMPUTED = {  # of answers, by tables.comparison
+    "difference": Style(),
+    "ratio": Style(),
+    "share": Style(scale=Scale.SHARE),
+    "change": Style(),
+    "formula": Style(),
+}
+
+
 def style_of(kind: str) -> Style:
     """How answers of a kind are shown."""
+    if kind in COMPUTED:
+        return COMPUTED[kind]
     return Style(scale=Scale.COUNT) if kind == QUALITY else _of_kind(kind).style
 
 
 def bounded(kind: str) -> bool:
     """Whether every answer of a kind has intervals."""
-    return kind == QUALITY or _of_kind(kind).bounded
+    return kind == QUALITY or (kind not in COMPUTED and _of_kind(kind).bounded)
 
 
 def _of_kind(kind: str) -> type[Statistic]:
@@ -52,6 +63,7 @@ def _of_kind(kind: str) -> type[Statistic]:
 
 __all__ = [
     "BY_KIND",
+    "COMPUTED",
     "STATISTICS",
     "Chart",
     "Contingency",
