@@ -27,7 +27,12 @@ def test_public_classes_have_names_of_their_own() -> None:
 
 _SQL = re.compile(r"\b(SELECT .* FROM|COPY .* TO|CREATE (TEMP )?(TABLE|VIEW)|TRY_CAST\(|CASE WHEN) ?")
 _WORDS = re.compile(r"SELECT|COPY|CREATE|TRY_CAST|CASE")
-_ELSEWHERE = ("accounting/ledger/", "audit/plans/")  # SQLite's; and faults, planted in what frames wrote
+_ELSEWHERE = (
+    "accounting/ledger/",  # a ledger's own
+    "audit/plans/",  # faults, planted in what frames wrote
+    "tables/sql/",  # read, and shown in sentences: never written
+    "cli/sql.py",
+)
 
 
 def test_sql_over_tables_is_written_in_frames_alone() -> None:

@@ -39,8 +39,8 @@ def sql(
     from sourdine.tables.sql import read_sql
 
     specification = Specification.load(spec)
-    found = read_sql(question, specification.sql_table, name)
-    text = question.lstrip()[len("explain") :] if found.explain else question
+    reading = read_sql(question, specification.sql_table, name)
+    text = question.lstrip()[len("explain") :] if reading.explain else question
     block = {"name": name, "sql": text}
     changes: dict[str, object] = {"queries": (block,)}
     if epsilon is not None:
@@ -50,11 +50,11 @@ def sql(
             raise InvalidParameter("The epsilon must be a number, such as 0.5.") from None
         privacy = specification.privacy.model_dump() | {"epsilon": number}
         changes["privacy"] = type(specification.privacy).model_validate(privacy)
-    asked = specification.model_copy(update=changes)
-    if found.explain:
-        plan = asked.plan()
-        check_release(plan, asked.look())
-        cost = cost_of(asked, plan)
+    specification = specification.model_copy(update=changes)
+    if reading.explain:
+        plan = specification.plan()
+        check_release(plan, specification.look())
+        cost = cost_of(specification, plan)
         if as_json:
             show.document(plain_plan(plan, cost, None))
         else:
@@ -64,7 +64,7 @@ def sql(
             raise cost.refusal
         return
     folder = Path(f"{name}-release") if output is None else output
-    published = publish(asked, folder)
+    published = publish(specification, folder)
     if as_json:
         show.document(plain(published))
         return

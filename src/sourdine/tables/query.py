@@ -68,7 +68,7 @@ class Query(Declared):
         weight: float = 1,
         derived: Mapping[str, Expression] = MappingProxyType({}),
         compare: AnswerStep | Sequence[AnswerStep] = (),
-        show: Show | Mapping[str, Any] = EVERYTHING,
+        show: Show | Mapping[str, object] = EVERYTHING,
     ) -> None:
         block = {"name": name, "ask": ask, "by": by, "where": where, "weight": weight}
         steps = compare if isinstance(compare, list | tuple) else [compare]

@@ -234,23 +234,23 @@ class Specification(Declared):
 
     @cached_property
     def _queries(self) -> tuple[Query, ...]:
-        return tuple(query for query, _ in self._asked)
+        return tuple(query for query, _ in self._with_notes)
 
     @cached_property
-    def _asked(self) -> tuple[tuple[Query, tuple[str, ...]], ...]:
+    def _with_notes(self) -> tuple[tuple[Query, tuple[str, ...]], ...]:
         """The queries, each with what is to be known of how it was read."""
         return tuple(self._query(each, i) for i, each in enumerate(self.queries))
 
-    def _query(self, asked: object, place: int) -> tuple[Query, tuple[str, ...]]:
-        if isinstance(asked, Query):
-            return asked, ()
-        block = _block(asked, place)
+    def _query(self, item: object, place: int) -> tuple[Query, tuple[str, ...]]:
+        if isinstance(item, Query):
+            return item, ()
+        block = _block(item, place)
         if "sql" not in block:
             return Query.read(with_hierarchies(block, self._hierarchies)), ()
         from sourdine.tables.sql import read_block
 
-        found = read_block(block, self.sql_table)
-        return found.query, found.notes
+        question = read_block(block, self.sql_table)
+        return question.query, question.notes
 
     @property
     def sql_table(self) -> "SqlTable":
@@ -295,7 +295,7 @@ class Specification(Declared):
             confidence=self.privacy.confidence,
             caveats=(
                 *self.table.text.caveats,
-                *dict.fromkeys(note for _, told in self._asked for note in told),
+                *dict.fromkeys(note for _, notes in self._with_notes for note in notes),
             ),
             quality=self.privacy.quality,
             checked=self.table.checked,

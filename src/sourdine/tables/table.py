@@ -29,7 +29,7 @@ from sourdine.tables.query import Query
 from sourdine.tables.release import TableRelease, _carry_out, check_release, release
 
 if TYPE_CHECKING:
-    from sourdine.tables.asking import Columns, Question
+    from sourdine.tables.asking import Columns, TableQuestion
     from sourdine.tables.sql import SqlQuestion
 
 _LONGEST = 200  # characters of what the ledger notes
@@ -117,7 +117,7 @@ class Table(Viewable):
 
         return Columns(self.schema)
 
-    def ask(self, name: str) -> "Question":
+    def ask(self, name: str) -> "TableQuestion":
         """A question by that name, to be built step by step; nothing is read or spent.
 
         >>> import pyarrow as pa
@@ -127,9 +127,9 @@ class Table(Viewable):
         >>> people.ask("grown").where(people.c.age >= 18).get(Count(), people.c.age.mean())
         <Question 'grown' where age >= 18; nothing is read or spent>
         """
-        from sourdine.tables.asking import Question
+        from sourdine.tables.asking import TableQuestion
 
-        return Question(name=name, schema=self.schema)
+        return TableQuestion(name=name, schema=self.schema)
 
     def sql(self, text: str, *, name: str = "sql") -> "SqlQuestion":
         """A question in SQL, for `plan`; nothing is read or spent, and no word of it reaches an engine.
@@ -142,7 +142,7 @@ class Table(Viewable):
 
     def plan(
         self,
-        *queries: "Query | Question | SqlQuestion | Mapping[str, object] | Sequence[object]",
+        *queries: "Query | TableQuestion | SqlQuestion | Mapping[str, object] | Sequence[object]",
         epsilon: Fraction | float | str,
         delta: float | None = None,
         selection_delta: float | None = None,

@@ -136,7 +136,7 @@ def test_what_is_wrong_is_refused_where_it_is_written(case: str) -> None:
 
 def test_an_editor_completes_columns() -> None:
     assert set(PEOPLE.schema.columns) <= set(dir(C))
-    assert repr(C.age) == "<NumberColumn age, 0 to 120>"
+    assert repr(C.age) == "<AskedNumber age, 0 to 120>"
     assert "by sex" in repr(PEOPLE.ask("q").by(C.sex))
 
 

@@ -2,6 +2,6 @@
 
 from sourdine.tables.asking.asked import AskedOf
 from sourdine.tables.asking.columns import Columns, case
-from sourdine.tables.asking.question import Question
+from sourdine.tables.asking.question import TableQuestion
 
-__all__ = ["AskedOf", "Columns", "Question", "case"]
+__all__ = ["AskedOf", "Columns", "TableQuestion", "case"]

@@ -2,11 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions import ColumnValue, Expression
-from sourdine.tables.comparison.steps import AnswerStep, Change, Difference, Formula, Ratio, Share
+from sourdine.tables.comparison.steps import (
+    AnswerChange,
+    AnswerDifference,
+    AnswerFormula,
+    AnswerRatio,
+    AnswerShare,
+    AnswerStep,
+)
 from sourdine.tables.statistics import BY_KIND, Statistic
 
 
@@ -26,9 +33,9 @@ class AskedOf:
 
     kind: str
     columns: Mapping[str, Expression]
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict)
     steps: tuple[AnswerStep, ...] = ()
-    by: tuple[Expression, ...] = ()
+    groups: tuple[Expression, ...] = ()
     others: tuple["AskedOf | Statistic", ...] = ()
 
     @property
@@ -40,7 +47,7 @@ class AskedOf:
     @property
     def derived(self) -> dict[str, Expression]:
         """What is computed for it, by name."""
-        trees = (*self.columns.values(), *self.by)
+        trees = (*self.columns.values(), *self.groups)
         return {tree.text: tree for tree in trees if not isinstance(tree, ColumnValue)}
 
     def __repr__(self) -> str:
@@ -48,42 +55,42 @@ class AskedOf:
 
     def difference(self, column: Keyed, first: str | int | bool, second: str | int | bool) -> "AskedOf":
         """How much more it is in one group of a column than in another, with its interval."""
-        step = Difference(self.statistic.label, column=name_of(column.tree), first=first, second=second)
+        step = AnswerDifference(self.statistic.label, column=name_of(column.tree), first=first, second=second)
         return self._with(step, column)
 
     def ratio(self, column: Keyed, first: str | int | bool, second: str | int | bool) -> "AskedOf":
         """How many times it is in one group of a column what it is in another, with its interval."""
-        step = Ratio(self.statistic.label, column=name_of(column.tree), first=first, second=second)
+        step = AnswerRatio(self.statistic.label, column=name_of(column.tree), first=first, second=second)
         return self._with(step, column)
 
     def per(self, other: "AskedOf | Statistic") -> "AskedOf":
         """Its ratio to another statistic, as a sum per unit."""
-        return self._beside(Ratio(self.statistic.label, per=label_of(other)), other)
+        return self._beside(AnswerRatio(self.statistic.label, per=label_of(other)), other)
 
     def less(self, other: "AskedOf | Statistic") -> "AskedOf":
         """What it is more than another statistic."""
-        return self._beside(Difference(self.statistic.label, less=label_of(other)), other)
+        return self._beside(AnswerDifference(self.statistic.label, less=label_of(other)), other)
 
     def share(self, column: Keyed | None = None) -> "AskedOf":
         """What part of the total each group is: of all, or of those alike in every other column."""
         name = None if column is None else name_of(column.tree)
-        step = Share(self.statistic.label, column=name)
+        step = AnswerShare(self.statistic.label, column=name)
         return replace(self, steps=(*self.steps, step)) if column is None else self._with(step, column)
 
     def change(self, column: Keyed, *, relative: bool = False) -> "AskedOf":
         """Its change from one key of a column to the next, as from month to month."""
         return self._with(
-            Change(self.statistic.label, column=name_of(column.tree), relative=relative), column
+            AnswerChange(self.statistic.label, column=name_of(column.tree), relative=relative), column
         )
 
     def scaled(self, factor: float = 1, *, offset: float = 0, power: int = 1) -> "AskedOf":
         """The answer raised to a power, times a factor, and shifted."""
-        step = Formula(self.statistic.label, factor=factor, offset=offset, power=power)
+        step = AnswerFormula(self.statistic.label, factor=factor, offset=offset, power=power)
         return replace(self, steps=(*self.steps, step))
 
     def _with(self, step: AnswerStep, column: Keyed) -> "AskedOf":
-        by = self.by if column.tree in self.by else (*self.by, column.tree)
-        return replace(self, steps=(*self.steps, step), by=by)
+        groups = self.groups if column.tree in self.groups else (*self.groups, column.tree)
+        return replace(self, steps=(*self.steps, step), groups=groups)
 
     def _beside(self, step: AnswerStep, other: "AskedOf | Statistic") -> "AskedOf":
         return replace(self, steps=(*self.steps, step), others=(*self.others, other))

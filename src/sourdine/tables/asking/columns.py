@@ -99,17 +99,17 @@ class AskedColumn:
             "it as a column."
         )
 
-    def is_missing(self) -> "TruthColumn":
+    def is_missing(self) -> "AskedTruth":
         """Whether it is missing."""
         return self._truth(IsMissing(self.tree))
 
-    def __eq__(self, other: object) -> "TruthColumn":  # type: ignore[override]
+    def __eq__(self, other: object) -> "AskedTruth":  # type: ignore[override]
         return self._compared("=", other)
 
-    def __ne__(self, other: object) -> "TruthColumn":  # type: ignore[override]
+    def __ne__(self, other: object) -> "AskedTruth":  # type: ignore[override]
         return self._compared("<>", other)
 
-    def _compared(self, sign: str, other: object) -> "TruthColumn":
+    def _compared(self, sign: str, other: object) -> "AskedTruth":
         right = self._of(other)
         if isinstance(right, Constant) and sign in ("=", "<>") and not isinstance(right.value, date):
             kind = self.tree.kind(self.kinds)
@@ -118,8 +118,8 @@ class AskedColumn:
                 return self._truth(among if sign == "=" else Not(among))
         return self._truth(Comparison(self.tree, sign, right))
 
-    def _truth(self, tree: Expression) -> "TruthColumn":
-        return TruthColumn(tree, self.kinds)
+    def _truth(self, tree: Expression) -> "AskedTruth":
+        return AskedTruth(tree, self.kinds)
 
     def _of(self, other: object) -> Expression:
         """Another column, or a constant: beside dates a text is one."""
@@ -134,19 +134,19 @@ class AskedColumn:
         return Constant(other)  # type: ignore[arg-type]
 
 
-class TruthColumn(AskedColumn):
+class AskedTruth(AskedColumn):
     """True, false or missing: a flag, or a condition."""
 
-    def __and__(self, other: object) -> "TruthColumn":
+    def __and__(self, other: object) -> "AskedTruth":
         return self._joined(All, other)
 
-    def __or__(self, other: object) -> "TruthColumn":
+    def __or__(self, other: object) -> "AskedTruth":
         return self._joined(AnyOf, other)
 
-    def __invert__(self) -> "TruthColumn":
+    def __invert__(self) -> "AskedTruth":
         return self._truth(Not(self.tree))
 
-    def _joined(self, make: type[All], other: object) -> "TruthColumn":
+    def _joined(self, make: type[All], other: object) -> "AskedTruth":
         parts: list[Expression] = []
         for each in (self.tree, self._of(other)):
             parts += each.of if type(each) is make else [each]
@@ -160,105 +160,105 @@ class TruthColumn(AskedColumn):
 class _Ordered(AskedColumn):
     """What comes before or after something else."""
 
-    def __lt__(self, other: object) -> TruthColumn:
+    def __lt__(self, other: object) -> AskedTruth:
         return self._compared("<", other)
 
-    def __le__(self, other: object) -> TruthColumn:
+    def __le__(self, other: object) -> AskedTruth:
         return self._compared("<=", other)
 
-    def __gt__(self, other: object) -> TruthColumn:
+    def __gt__(self, other: object) -> AskedTruth:
         return self._compared(">", other)
 
-    def __ge__(self, other: object) -> TruthColumn:
+    def __ge__(self, other: object) -> AskedTruth:
         return self._compared(">=", other)
 
-    def between(self, lower: object, upper: object) -> TruthColumn:
+    def between(self, lower: object, upper: object) -> AskedTruth:
         """Whether it is at least one thing and at most another."""
         return (self >= lower) & (self <= upper)
 
 
-class NumberColumn(_Ordered):
+class AskedNumber(_Ordered):
     """Numbers between declared bounds."""
 
-    def _number(self, tree: Expression) -> "NumberColumn":
-        return NumberColumn(tree, self.kinds)
+    def _number(self, tree: Expression) -> "AskedNumber":
+        return AskedNumber(tree, self.kinds)
 
-    def __add__(self, other: object) -> "NumberColumn":
+    def __add__(self, other: object) -> "AskedNumber":
         return self._number(Add(self.tree, self._of(other)))
 
-    def __radd__(self, other: object) -> "NumberColumn":
+    def __radd__(self, other: object) -> "AskedNumber":
         return self._number(Add(self._of(other), self.tree))
 
-    def __sub__(self, other: object) -> "NumberColumn":
+    def __sub__(self, other: object) -> "AskedNumber":
         return self._number(Subtract(self.tree, self._of(other)))
 
-    def __rsub__(self, other: object) -> "NumberColumn":
+    def __rsub__(self, other: object) -> "AskedNumber":
         return self._number(Subtract(self._of(other), self.tree))
 
-    def __mul__(self, other: object) -> "NumberColumn":
+    def __mul__(self, other: object) -> "AskedNumber":
         return self._number(Multiply(self.tree, self._of(other)))
 
-    def __rmul__(self, other: object) -> "NumberColumn":
+    def __rmul__(self, other: object) -> "AskedNumber":
         return self._number(Multiply(self._of(other), self.tree))
 
-    def __truediv__(self, other: object) -> "NumberColumn":
+    def __truediv__(self, other: object) -> "AskedNumber":
         return self._number(Divide(self.tree, self._of(other)))
 
-    def __rtruediv__(self, other: object) -> "NumberColumn":
+    def __rtruediv__(self, other: object) -> "AskedNumber":
         return self._number(Divide(self._of(other), self.tree))
 
-    def __neg__(self) -> "NumberColumn":
+    def __neg__(self) -> "AskedNumber":
         return self._number(Negate(self.tree))
 
-    def __abs__(self) -> "NumberColumn":
+    def __abs__(self) -> "AskedNumber":
         return self._number(Absolute(self.tree))
 
-    def __pow__(self, exponent: int) -> "NumberColumn":
+    def __pow__(self, exponent: int) -> "AskedNumber":
         return self._number(Power(self.tree, exponent))
 
-    def floor(self) -> "NumberColumn":
+    def floor(self) -> "AskedNumber":
         """The whole number at it or below."""
         return self._number(Floor(self.tree))
 
-    def ceil(self) -> "NumberColumn":
+    def ceil(self) -> "AskedNumber":
         """The whole number at it or above."""
         return self._number(Ceiling(self.tree))
 
-    def ln(self) -> "NumberColumn":
+    def ln(self) -> "AskedNumber":
         """The natural logarithm."""
         return self._number(Logarithm(self.tree))
 
-    def sqrt(self) -> "NumberColumn":
+    def sqrt(self) -> "AskedNumber":
         """The square root."""
         return self._number(Root(self.tree))
 
-    def clamp(self, lower: float, upper: float) -> "NumberColumn":
+    def clamp(self, lower: float, upper: float) -> "AskedNumber":
         """The same within closer bounds."""
         return self._number(Clamp(self.tree, lower, upper))
 
-    def nullif(self, value: float) -> "NumberColumn":
+    def nullif(self, value: float) -> "AskedNumber":
         """The same, missing where it is a value."""
         return self._number(NullIf(self.tree, Constant(value)))
 
-    def fill(self, value: float) -> "NumberColumn":
+    def fill(self, value: float) -> "AskedNumber":
         """The same, a value where it is missing."""
         return self._number(Coalesce((self.tree, Constant(value))))
 
-    def least(self, *others: object) -> "NumberColumn":
+    def least(self, *others: object) -> "AskedNumber":
         """The least of it and others."""
         return self._number(Least((self.tree, *map(self._of, others))))
 
-    def greatest(self, *others: object) -> "NumberColumn":
+    def greatest(self, *others: object) -> "AskedNumber":
         """The greatest of it and others."""
         return self._number(Greatest((self.tree, *map(self._of, others))))
 
-    def is_in(self, *numbers: int | float | Fraction) -> TruthColumn:
+    def is_in(self, *numbers: int | float | Fraction) -> AskedTruth:
         """Whether it is one of some numbers."""
         return self._truth(Among(self.tree, numbers))  # type: ignore[arg-type]
 
-    def bins(self, edges: Sequence[float], labels: Sequence[str] = ()) -> "KeyColumn":
+    def bins(self, edges: Sequence[float], labels: Sequence[str] = ()) -> "AskedKeys":
         """The bin that it lies in, to group by."""
-        return KeyColumn(BinOf(self.tree, tuple(edges), tuple(labels)), self.kinds)
+        return AskedKeys(BinOf(self.tree, tuple(edges), tuple(labels)), self.kinds)
 
     def sum(self) -> AskedOf:
         """The sum."""
@@ -288,63 +288,63 @@ class NumberColumn(_Ordered):
         """How many records lie in each bin."""
         return AskedOf("histogram", {"column": self.tree}, {"edges": tuple(edges)})
 
-    def covariance(self, other: "NumberColumn") -> AskedOf:
+    def covariance(self, other: "AskedNumber") -> AskedOf:
         """The covariance with another column."""
         return AskedOf("covariance", {"column": self.tree, "other": self._of(other)})
 
-    def correlation(self, other: "NumberColumn") -> AskedOf:
+    def correlation(self, other: "AskedNumber") -> AskedOf:
         """The correlation with another column."""
         return AskedOf("correlation", {"column": self.tree, "other": self._of(other)})
 
-    def regression(self, on: "NumberColumn") -> AskedOf:
+    def regression(self, on: "AskedNumber") -> AskedOf:
         """The line of least squares on another column."""
         return AskedOf("regression", {"column": self.tree, "other": self._of(on)})
 
-    def weighted_mean(self, weight: "NumberColumn") -> AskedOf:
+    def weighted_mean(self, weight: "AskedNumber") -> AskedOf:
         """The mean by weights."""
         return AskedOf("weighted_mean", {"column": self.tree, "weight": self._of(weight)})
 
-    def weighted_sum(self, weight: "NumberColumn") -> AskedOf:
+    def weighted_sum(self, weight: "AskedNumber") -> AskedOf:
         """The sum by weights."""
         return AskedOf("weighted_sum", {"column": self.tree, "weight": self._of(weight)})
 
 
-class KeyColumn(AskedColumn):
+class AskedKeys(AskedColumn):
     """Keys from a known list."""
 
-    def is_in(self, *keys: str | int) -> TruthColumn:
+    def is_in(self, *keys: str | int) -> AskedTruth:
         """Whether it is one of some keys."""
         return self._truth(Among(self.tree, keys))
 
-    def like(self, pattern: str) -> TruthColumn:
+    def like(self, pattern: str) -> AskedTruth:
         """Whether it is as a pattern says: % is any letters, _ is one."""
         return self._truth(Like(self.tree, pattern))
 
-    def upper(self) -> "KeyColumn":
+    def upper(self) -> "AskedKeys":
         """In capital letters."""
-        return KeyColumn(Letters(self.tree, "UPPER"), self.kinds)
+        return AskedKeys(Letters(self.tree, "UPPER"), self.kinds)
 
-    def lower(self) -> "KeyColumn":
+    def lower(self) -> "AskedKeys":
         """In small letters."""
-        return KeyColumn(Letters(self.tree, "LOWER"), self.kinds)
+        return AskedKeys(Letters(self.tree, "LOWER"), self.kinds)
 
-    def substring(self, start: int, length: int) -> "KeyColumn":
+    def substring(self, start: int, length: int) -> "AskedKeys":
         """Some of its letters, the first being 1."""
-        return KeyColumn(Substring(self.tree, start, length), self.kinds)
+        return AskedKeys(Substring(self.tree, start, length), self.kinds)
 
     def top(self, k: int) -> AskedOf:
         """The k keys that most units have, in order."""
         return AskedOf("top", {"column": self.tree}, {"k": k})
 
 
-class TextColumn(AskedColumn):
+class AskedText(AskedColumn):
     """Texts that nobody lists: keys are chosen privately."""
 
-    def is_in(self, *keys: str) -> TruthColumn:
+    def is_in(self, *keys: str) -> AskedTruth:
         """Whether it is one of some texts."""
         return self._truth(Among(self.tree, keys))
 
-    def like(self, pattern: str) -> TruthColumn:
+    def like(self, pattern: str) -> AskedTruth:
         """Whether it is as a pattern says: % is any letters, _ is one."""
         return self._truth(Like(self.tree, pattern))
 
@@ -353,65 +353,65 @@ class TextColumn(AskedColumn):
         return AskedOf("top", {"column": self.tree}, {"k": k})
 
 
-class DateColumn(_Ordered):
+class AskedDate(_Ordered):
     """Dates or times between a declared first and last."""
 
-    def _period(self, period: TimePeriod) -> KeyColumn:
-        return KeyColumn(InPeriod(self.tree, period), self.kinds)
+    def _period(self, period: TimePeriod) -> AskedKeys:
+        return AskedKeys(InPeriod(self.tree, period), self.kinds)
 
-    def hour(self) -> KeyColumn:
+    def hour(self) -> AskedKeys:
         """The hour that it lies in."""
         return self._period(TimePeriod.HOUR)
 
-    def day(self) -> KeyColumn:
+    def day(self) -> AskedKeys:
         """The day that it lies in."""
         return self._period(TimePeriod.DAY)
 
-    def week(self) -> KeyColumn:
+    def week(self) -> AskedKeys:
         """The ISO week that it lies in."""
         return self._period(TimePeriod.WEEK)
 
-    def month(self) -> KeyColumn:
+    def month(self) -> AskedKeys:
         """The month that it lies in."""
         return self._period(TimePeriod.MONTH)
 
-    def quarter(self) -> KeyColumn:
+    def quarter(self) -> AskedKeys:
         """The quarter that it lies in."""
         return self._period(TimePeriod.QUARTER)
 
-    def year(self) -> KeyColumn:
+    def year(self) -> AskedKeys:
         """The year that it lies in."""
         return self._period(TimePeriod.YEAR)
 
-    def weekday(self) -> KeyColumn:
+    def weekday(self) -> AskedKeys:
         """The day of the week."""
         return self._period(TimePeriod.WEEKDAY)
 
-    def hour_of_day(self) -> KeyColumn:
+    def hour_of_day(self) -> AskedKeys:
         """The hour of the day."""
         return self._period(TimePeriod.HOUR_OF_DAY)
 
-    def __sub__(self, other: object) -> NumberColumn:
+    def __sub__(self, other: object) -> AskedNumber:
         return self.since(other)
 
-    def since(self, other: object, unit: str = "days") -> NumberColumn:
+    def since(self, other: object, unit: str = "days") -> AskedNumber:
         """How long after another it is, in days, hours, minutes or seconds."""
-        return NumberColumn(TimeBetween(start=self._of(other), end=self.tree, unit=unit), self.kinds)
+        return AskedNumber(TimeBetween(start=self._of(other), end=self.tree, unit=unit), self.kinds)
 
 
 def column_of(tree: Expression, kinds: Kinds) -> AskedColumn:
     """An expression by what it holds."""
     match tree.kind(kinds):
         case NumberKind():
-            return NumberColumn(tree, kinds)
+            return AskedNumber(tree, kinds)
         case KeyKind():
-            return KeyColumn(tree, kinds)
+            return AskedKeys(tree, kinds)
         case TruthKind():
-            return TruthColumn(tree, kinds)
+            return AskedTruth(tree, kinds)
         case TextKind():
-            return TextColumn(tree, kinds)
+            return AskedText(tree, kinds)
         case DayKind() | MomentKind():
-            return DateColumn(tree, kinds)
+            return AskedDate(tree, kinds)
 
 
 class Columns(Mapping[str, AskedColumn]):
@@ -447,12 +447,12 @@ class Columns(Mapping[str, AskedColumn]):
         return f"<Columns {', '.join(self._kinds)}>"
 
 
-def case(*whens: tuple[TruthColumn, object], otherwise: object = None) -> AskedColumn:
+def case(*whens: tuple[AskedTruth, object], otherwise: object = None) -> AskedColumn:
     """The first value whose condition is true, else another; what is missing counts as not true.
 
     Values are constants or columns. `case((c.age < 18, "young"), otherwise="grown")` has two keys.
     """
-    if not whens or not isinstance(whens[0][0], TruthColumn):
+    if not whens or not isinstance(whens[0][0], AskedTruth):
         raise InvalidParameter('A case is made of pairs, as in case((c.age < 18, "young"), otherwise="old").')
     first = whens[0][0]
     pairs = tuple((first._of(when), first._of(value)) for when, value in whens)

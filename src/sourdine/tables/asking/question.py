@@ -6,7 +6,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions import All, ColumnValue, Expression
 from sourdine.frames.schema import Schema
 from sourdine.tables.asking.asked import AskedOf, flat, name_of
-from sourdine.tables.asking.columns import AskedColumn, TruthColumn
+from sourdine.tables.asking.columns import AskedColumn, AskedTruth
 from sourdine.tables.comparison.show import EVERYTHING, RowOrder, Show
 from sourdine.tables.comparison.steps import AnswerStep
 from sourdine.tables.query import Query, with_expressions
@@ -14,7 +14,7 @@ from sourdine.tables.statistics import Statistic
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class TableQuestion:
     """A question about a declared table. Each step gives another question, and this one stays as it is."""
 
     name: str
@@ -30,25 +30,25 @@ class Question:
         where = f" where {' and '.join(each.text for each in self.conditions)}" if self.conditions else ""
         return f"<Question {self.name!r}{by}{where}; nothing is read or spent>"
 
-    def where(self, *conditions: TruthColumn) -> "Question":
+    def where(self, *conditions: AskedTruth) -> "TableQuestion":
         """Of records for which all conditions are true."""
         trees: list[Expression] = []
         for each in conditions:
-            if not isinstance(each, TruthColumn):
+            if not isinstance(each, AskedTruth):
                 raise InvalidParameter(
                     "A condition compares columns, as in c.age >= 18. In brackets, join several by & and |."
                 )
             trees += each.tree.of if type(each.tree) is All else [each.tree]
         return self._checked(replace(self, conditions=(*self.conditions, *trees)))
 
-    def by(self, *columns: AskedColumn) -> "Question":
+    def by(self, *columns: AskedColumn) -> "TableQuestion":
         """For each key of some columns, or of what is computed of them."""
         for each in columns:
             if not isinstance(each, AskedColumn):
                 raise InvalidParameter("Group by columns of the table, as in by(c.sex, c.seen.month()).")
         return self._checked(replace(self, keys=(*self.keys, *(each.tree for each in columns))))
 
-    def get(self, *asked: AskedOf | Statistic) -> "Question":
+    def get(self, *asked: AskedOf | Statistic) -> "TableQuestion":
         """Statistics, such as c.pay.mean() or st.Count()."""
         for each in asked:
             if not isinstance(each, AskedOf | Statistic):
@@ -57,20 +57,20 @@ class Question:
                 )
         return self._checked(replace(self, asked=(*self.asked, *asked)))
 
-    def weight(self, weight: float) -> "Question":
+    def weight(self, weight: float) -> "TableQuestion":
         """With more or less of the budget than other questions, which have 1."""
         return self._checked(replace(self, heaviness=weight))
 
-    def order_by(self, *labels: str, descending: bool = False) -> "Question":
+    def order_by(self, *labels: str, descending: bool = False) -> "TableQuestion":
         """Rows in the order of answers, by their labels, or of keys. It costs nothing."""
         orders = tuple(RowOrder(of=label, descending=descending) for label in labels)
         return replace(self, rows=self.rows.model_copy(update={"order": (*self.rows.order, *orders)}))
 
-    def limit(self, count: int) -> "Question":
+    def limit(self, count: int) -> "TableQuestion":
         """The first rows alone. All are measured and paid for."""
         return replace(self, rows=Show.model_validate({**self.rows.model_dump(), "limit": count}))
 
-    def _checked(self, made: "Question") -> "Question":
+    def _checked(self, made: "TableQuestion") -> "TableQuestion":
         """Refuse what the columns cannot answer on the line that asks for it."""
         if made.asked:
             query = made.query
@@ -88,7 +88,7 @@ class Question:
         asked = flat(self.asked)
         keys = list(self.keys)
         for each in asked:
-            keys += [tree for tree in (each.by if isinstance(each, AskedOf) else ()) if tree not in keys]
+            keys += [tree for tree in (each.groups if isinstance(each, AskedOf) else ()) if tree not in keys]
         trees = {tree.text: tree for tree in keys if not isinstance(tree, ColumnValue)}
         steps: list[AnswerStep] = []
         statistics: dict[str, Statistic] = {}

@@ -71,10 +71,10 @@ class AnswerStep(Declared, ABC):
         )
 
 
-class Difference(AnswerStep):
+class AnswerDifference(AnswerStep):
     """The difference between two groups of a column, or of one statistic less another.
 
-    >>> Difference("mean of pay", column="sex", first="m", second="f").label
+    >>> AnswerDifference("mean of pay", column="sex", first="m", second="f").label
     'mean of pay, m less f'
     """
 
@@ -94,10 +94,12 @@ class Difference(AnswerStep):
         second: Key | None = None,
         less: str | None = None,
     ) -> None:
-        declare(super().__init__, "Difference", of=of, column=column, first=first, second=second, less=less)
+        declare(
+            super().__init__, "AnswerDifference", of=of, column=column, first=first, second=second, less=less
+        )
 
     @model_validator(mode="after")
-    def _stated(self) -> "Difference":
+    def _stated(self) -> "AnswerDifference":
         _check_sides(self.column, self.first, self.second, self.less, "less")
         return self
 
@@ -131,10 +133,10 @@ class Difference(AnswerStep):
         return self._made(source, found, **rest)
 
 
-class Ratio(AnswerStep):
+class AnswerRatio(AnswerStep):
     """The ratio of two groups of a column, or of one statistic to another.
 
-    >>> Ratio("sum of spend", per="units").label
+    >>> AnswerRatio("sum of spend", per="units").label
     'sum of spend per units'
     """
 
@@ -154,10 +156,10 @@ class Ratio(AnswerStep):
         first: Key | None = None,
         second: Key | None = None,
     ) -> None:
-        declare(super().__init__, "Ratio", of=of, per=per, column=column, first=first, second=second)
+        declare(super().__init__, "AnswerRatio", of=of, per=per, column=column, first=first, second=second)
 
     @model_validator(mode="after")
-    def _stated(self) -> "Ratio":
+    def _stated(self) -> "AnswerRatio":
         _check_sides(self.column, self.first, self.second, self.per, "per")
         return self
 
@@ -192,10 +194,10 @@ class Ratio(AnswerStep):
         return self._made(source, found, measure="ratio", **rest)
 
 
-class Share(AnswerStep):
+class AnswerShare(AnswerStep):
     """What part of a total each group is: of all groups, or of those alike in every other column.
 
-    >>> Share("count", column="sex").label
+    >>> AnswerShare("count", column="sex").label
     'share of count by sex'
     """
 
@@ -204,7 +206,7 @@ class Share(AnswerStep):
 
     @by_hand
     def __init__(self, of: str, *, column: str | None = None) -> None:
-        declare(super().__init__, "Share", of=of, column=column)
+        declare(super().__init__, "AnswerShare", of=of, column=column)
 
     @property
     def label(self) -> str:
@@ -226,10 +228,10 @@ class Share(AnswerStep):
         return self._made(source, GroupEstimate(*ends), measure="share", span=(0.0, 1.0))
 
 
-class Change(AnswerStep):
+class AnswerChange(AnswerStep):
     """The change from one key of a column to the next, as from month to month; `relative` to the earlier.
 
-    >>> Change("count", column="month of seen", relative=True).label
+    >>> AnswerChange("count", column="month of seen", relative=True).label
     'relative change of count by month of seen'
     """
 
@@ -239,7 +241,7 @@ class Change(AnswerStep):
 
     @by_hand
     def __init__(self, of: str, *, column: str, relative: bool = False) -> None:
-        declare(super().__init__, "Change", of=of, column=column, relative=relative)
+        declare(super().__init__, "AnswerChange", of=of, column=column, relative=relative)
 
     @property
     def label(self) -> str:
@@ -268,12 +270,12 @@ class Change(AnswerStep):
         return self._made(source, found, keys=keys_of(source).take(later), **changes)
 
 
-class Formula(AnswerStep):
+class AnswerFormula(AnswerStep):
     """A released number, shifted, scaled and raised to a power: factor * value^power + offset.
 
     It rises or falls all along where the power is odd, or where no value is negative, so ends go to ends.
 
-    >>> Formula("mean of age", power=2).label
+    >>> AnswerFormula("mean of age", power=2).label
     '(mean of age)^2'
     """
 
@@ -288,7 +290,7 @@ class Formula(AnswerStep):
         self, of: str, *, factor: float = 1, power: int = 1, offset: float = 0, name: str | None = None
     ) -> None:
         given = {"factor": factor, "power": power, "offset": offset, "name": name}
-        declare(super().__init__, "Formula", of=of, **given)
+        declare(super().__init__, "AnswerFormula", of=of, **given)
 
     @property
     def label(self) -> str:
@@ -312,7 +314,13 @@ class Formula(AnswerStep):
         return self._made(source, GroupEstimate(value, lower, upper), measure=self.label)
 
 
-STEPS: tuple[type[AnswerStep], ...] = (Difference, Ratio, Share, Change, Formula)
+STEPS: tuple[type[AnswerStep], ...] = (
+    AnswerDifference,
+    AnswerRatio,
+    AnswerShare,
+    AnswerChange,
+    AnswerFormula,
+)
 
 
 BY_STEP = {str(each.model_fields["kind"].default): each for each in STEPS}

@@ -15,8 +15,8 @@ from sourdine.frames.expressions import (
     Multiply,
     Not,
 )
-from sourdine.tables.comparison.steps import AnswerStep, Difference, Formula, Ratio
-from sourdine.tables.sql.record import Records, number_of
+from sourdine.tables.comparison.steps import AnswerDifference, AnswerFormula, AnswerRatio, AnswerStep
+from sourdine.tables.sql.record import SqlRecords, number_of
 from sourdine.tables.statistics import (
     Correlation,
     Count,
@@ -66,7 +66,7 @@ class Term:
 class Asked:
     """What a question asks for, as it is read."""
 
-    records: Records
+    records: SqlRecords
     statistics: dict[str, Statistic] = field(default_factory=dict)
     steps: dict[str, AnswerStep] = field(default_factory=dict)
     derived: dict[str, Expression] = field(default_factory=dict)
@@ -88,7 +88,9 @@ class Asked:
         term = self.term(node)
         if term.plain:
             return term.label
-        step = Formula(term.label, factor=_plain(term.factor), power=term.power, offset=_plain(term.offset))
+        step = AnswerFormula(
+            term.label, factor=_plain(term.factor), power=term.power, offset=_plain(term.offset)
+        )
         self.steps[step.label] = step
         return step.label
 
@@ -111,7 +113,7 @@ class Asked:
         if isinstance(node, exp.Window) or node.find(exp.Window):
             raise text.refuse(
                 node,
-                "Records would be computed from others, so that one person could move many. Release the "
+                "SqlRecords would be computed from others, so that one person could move many. Release the "
                 "sums, "
                 "and compute on them.",
             )
@@ -142,7 +144,7 @@ class Asked:
         if isinstance(node, exp.Div):
             return self._ratio(left, right, node)
         if isinstance(node, exp.Sub):
-            return self._stepped(Difference(self.label(left), less=self.label(right)))
+            return self._stepped(AnswerDifference(self.label(left), less=self.label(right)))
         raise text.refuse(
             node, "Of two aggregates, differences and ratios are computed. Release both, and compute on them."
         )
@@ -152,7 +154,7 @@ class Asked:
         top, factor = _without_factor(top)
         if (found := self._weighted(top, bottom) or self._share(top, bottom)) is not None:
             return _scaled(Term(self._asked(found)), factor)
-        return _scaled(self._stepped(Ratio(self.label(top), per=self.label(bottom))), factor)
+        return _scaled(self._stepped(AnswerRatio(self.label(top), per=self.label(bottom))), factor)
 
     def _weighted(self, top: exp.Expr, bottom: exp.Expr) -> Statistic | None:
         """SUM(w * x) / SUM(w)."""

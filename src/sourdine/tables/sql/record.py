@@ -105,7 +105,7 @@ _UNITS = {"DAY": "days", "HOUR": "hours", "MINUTE": "minutes", "SECOND": "second
 _DATES = (exp.DType.DATE,)
 _TIMES = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME)
 OF_OTHERS = (
-    "Records would be computed from others, so that one person could move many. Release the inner question, "
+    "SqlRecords would be computed from others, so that one person could move many. Release the inner question, "
     "and compute on its answer."
 )
 _INSTEAD: Mapping[type[exp.Expr], str] = {
@@ -118,7 +118,7 @@ _INSTEAD: Mapping[type[exp.Expr], str] = {
     exp.DPipe: "Texts are not joined: nobody could list the keys. Group by both columns.",
     exp.ILike: "Write LIKE, which tells capitals from small letters.",
     exp.Log: "Write LN(x), the natural logarithm; others are multiples of it.",
-    exp.Exists: "Records would be chosen by others. Join before, and declare the table that comes of it.",
+    exp.Exists: "SqlRecords would be chosen by others. Join before, and declare the table that comes of it.",
     exp.Subquery: OF_OTHERS,
     exp.Window: OF_OTHERS,
     exp.TimeToStr: "Write DATE_TRUNC('month', x) or EXTRACT(month FROM x).",
@@ -127,7 +127,7 @@ _INSTEAD: Mapping[type[exp.Expr], str] = {
 
 
 @dataclass(frozen=True)
-class Records:
+class SqlRecords:
     """What the words of a question mean for one record: the columns it may name, and what they can be."""
 
     text: SqlText
@@ -376,24 +376,24 @@ class Records:
         raise self.text.refuse(node, f"The function '{node.name}' is unknown here.")
 
 
-_SPECIAL: Mapping[type[exp.Expr], Callable[[Records, Any], Expression]] = {
-    exp.Between: Records._between,
-    exp.In: Records._among,
-    exp.Like: Records._like,
-    exp.Is: Records._is,
-    exp.Case: Records._case,
-    exp.If: Records._if,
-    exp.Pow: Records._power,
-    exp.Cast: Records._cast,
-    exp.TimestampTrunc: Records._truncated,
-    exp.DateTrunc: Records._truncated,
-    exp.Extract: Records._extract,
-    exp.DateDiff: Records._date_difference,
-    exp.Substring: Records._substring,
-    exp.Left: Records._substring,
-    exp.Upper: Records._letters,
-    exp.Lower: Records._letters,
-    exp.Anonymous: Records._named,
+_SPECIAL: Mapping[type[exp.Expr], Callable[[SqlRecords, Any], Expression]] = {
+    exp.Between: SqlRecords._between,
+    exp.In: SqlRecords._among,
+    exp.Like: SqlRecords._like,
+    exp.Is: SqlRecords._is,
+    exp.Case: SqlRecords._case,
+    exp.If: SqlRecords._if,
+    exp.Pow: SqlRecords._power,
+    exp.Cast: SqlRecords._cast,
+    exp.TimestampTrunc: SqlRecords._truncated,
+    exp.DateTrunc: SqlRecords._truncated,
+    exp.Extract: SqlRecords._extract,
+    exp.DateDiff: SqlRecords._date_difference,
+    exp.Substring: SqlRecords._substring,
+    exp.Left: SqlRecords._substring,
+    exp.Upper: SqlRecords._letters,
+    exp.Lower: SqlRecords._letters,
+    exp.Anonymous: SqlRecords._named,
 }
 
 

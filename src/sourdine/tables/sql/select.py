@@ -81,7 +81,7 @@ class _Reader(Sources):
         """The query of the outermost SELECT."""
         for word, sentence in {
             "distinct": "DISTINCT would show which values occur. Group by the column and ask for COUNT(*).",
-            "windows": "Records would be computed from others, so that one person could move many.",
+            "windows": "SqlRecords would be computed from others, so that one person could move many.",
             "qualify": "QUALIFY looks at other records. Leave it out.",
         }.items():
             if select.args.get(word):

@@ -9,7 +9,7 @@ from sourdine.frames.expressions import All, ColumnValue, Expression, IsMissing,
 from sourdine.frames.joins import Join
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
-from sourdine.tables.sql.record import Records
+from sourdine.tables.sql.record import SqlRecords
 from sourdine.tables.sql.text import SqlText
 
 
@@ -43,8 +43,8 @@ class Sources:
     def kinds(self) -> Kinds:
         return self.table.schema.kinds
 
-    def records(self, scope: RecordScope) -> Records:
-        return Records(
+    def records(self, scope: RecordScope) -> SqlRecords:
+        return SqlRecords(
             text=self.text,
             columns=scope.columns,
             kinds=self.kinds,
@@ -106,7 +106,7 @@ class Sources:
         if node.args.get("group") or any(each.find(exp.AggFunc) for each in node.expressions):
             raise self.text.refuse(
                 node.args.get("group") or node,
-                "Records would be computed from other records, so that one person could move many. Release "
+                "SqlRecords would be computed from other records, so that one person could move many. Release "
                 "the "
                 "inner question, and compute on its answer.",
             )
