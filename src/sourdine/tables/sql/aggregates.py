@@ -113,7 +113,7 @@ class Asked:
         if isinstance(node, exp.Window) or node.find(exp.Window):
             raise text.refuse(
                 node,
-                "SqlRecords would be computed from others, so that one person could move many. Release the "
+                "Records would be computed from others, so that one person could move many. Release the "
                 "sums, "
                 "and compute on them.",
             )

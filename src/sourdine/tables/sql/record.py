@@ -105,7 +105,7 @@ _UNITS = {"DAY": "days", "HOUR": "hours", "MINUTE": "minutes", "SECOND": "second
 _DATES = (exp.DType.DATE,)
 _TIMES = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME)
 OF_OTHERS = (
-    "SqlRecords would be computed from others, so that one person could move many. Release the inner question, "
+    "Records would be computed from others, so that one person could move many. Release the inner question, "
     "and compute on its answer."
 )
 _INSTEAD: Mapping[type[exp.Expr], str] = {
@@ -118,7 +118,7 @@ _INSTEAD: Mapping[type[exp.Expr], str] = {
     exp.DPipe: "Texts are not joined: nobody could list the keys. Group by both columns.",
     exp.ILike: "Write LIKE, which tells capitals from small letters.",
     exp.Log: "Write LN(x), the natural logarithm; others are multiples of it.",
-    exp.Exists: "SqlRecords would be chosen by others. Join before, and declare the table that comes of it.",
+    exp.Exists: "Records would be chosen by others. Join before, and declare the table that comes of it.",
     exp.Subquery: OF_OTHERS,
     exp.Window: OF_OTHERS,
     exp.TimeToStr: "Write DATE_TRUNC('month', x) or EXTRACT(month FROM x).",

@@ -43,6 +43,7 @@ class SqlQuestion:
 def read_sql(text: object, table: SqlTable, name: str = "sql") -> SqlQuestion:
     """The query of an SQL text. Its words never reach an engine: they become our own expressions.
 
+    >>> from sourdine.frames import PrivacyUnit, Schema
     >>> schema = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}})
     >>> asked = "SELECT AVG(age) FROM people WHERE age >= 18"
     >>> read_sql(asked, SqlTable(schema=schema, unit=PrivacyUnit())).query.ask[0].label
@@ -81,7 +82,7 @@ class _Reader(Sources):
         """The query of the outermost SELECT."""
         for word, sentence in {
             "distinct": "DISTINCT would show which values occur. Group by the column and ask for COUNT(*).",
-            "windows": "SqlRecords would be computed from others, so that one person could move many.",
+            "windows": "Records would be computed from others, so that one person could move many.",
             "qualify": "QUALIFY looks at other records. Leave it out.",
         }.items():
             if select.args.get(word):

@@ -9,7 +9,7 @@ from sourdine.frames.expressions import All, ColumnValue, Expression, IsMissing,
 from sourdine.frames.joins import Join
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
-from sourdine.tables.sql.record import SqlRecords
+from sourdine.tables.sql.record import OF_OTHERS, SqlRecords
 from sourdine.tables.sql.text import SqlText
 
 
@@ -106,9 +106,7 @@ class Sources:
         if node.args.get("group") or any(each.find(exp.AggFunc) for each in node.expressions):
             raise self.text.refuse(
                 node.args.get("group") or node,
-                "SqlRecords would be computed from other records, so that one person could move many. Release "
-                "the "
-                "inner question, and compute on its answer.",
+                OF_OTHERS,
             )
         for word in ("distinct", "order", "limit", "having"):
             if node.args.get(word):
