@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.keys import Keys
 from sourdine.frames.schema import Declared, as_tuples
 from sourdine.tables.answer import Answer
 from sourdine.tables.estimate import GroupEstimate
@@ -96,7 +95,7 @@ def _values(of: str, answers: Mapping[str, Answer], first: Answer, like: object 
     if of in answers:
         return answers[of].estimate.value
     if of in first.columns:
-        column = keys_of(first).columns[first.columns.index(of)]
+        column = first.keys.columns[first.columns.index(of)]
         if isinstance(like, str) or column.values.dtype.kind in "biuf":
             return column.cells()
         return column.places.astype(np.int64)
@@ -106,16 +105,10 @@ def _values(of: str, answers: Mapping[str, Answer], first: Answer, like: object 
     )
 
 
-def keys_of(answer: Answer) -> Keys:
-    """TEMPORARY."""
-    held = answer.keys
-    return held if isinstance(held, Keys) else Keys.of(held, len(answer.columns))
-
-
 def _taken(answer: Answer, rows: NDArray[np.int64]) -> Answer:
     held = answer.estimate
     return replace(
         answer,
-        keys=keys_of(answer).take(rows),
+        keys=answer.keys.take(rows),
         estimate=GroupEstimate(held.value[rows], held.lower[rows], held.upper[rows]),
     )

@@ -19,7 +19,6 @@ from sourdine.frames.keys import KeyColumn, Keys
 from sourdine.frames.schema import Declared, by_hand, declare
 from sourdine.tables.answer import Answer
 from sourdine.tables.comparison.intervals import difference, ratio, share, total
-from sourdine.tables.comparison.show import keys_of
 from sourdine.tables.estimate import Floats, GroupEstimate
 
 Shared = Callable[[str, str, tuple[str, ...] | None], bool]
@@ -267,7 +266,7 @@ class AnswerChange(AnswerStep):
             found = ratio(now, before, independent=independent)
             found = GroupEstimate(found.value - 1, found.lower - 1, found.upper - 1)
             changes = {"measure": "relative change"}
-        return self._made(source, found, keys=keys_of(source).take(later), **changes)
+        return self._made(source, found, keys=source.keys.take(later), **changes)
 
 
 class AnswerFormula(AnswerStep):
@@ -378,7 +377,7 @@ def _column(answer: Answer, name: str) -> KeyColumn:
             f"The answer '{answer.statistic}' of '{answer.query}' has no column '{name}' among its keys. "
             f"Its keys are for {', '.join(answer.columns) or 'the whole table'}."
         )
-    return keys_of(answer).columns[answer.columns.index(name)]
+    return answer.keys.columns[answer.columns.index(name)]
 
 
 def _groups_of(answer: Answer, name: str | None) -> NDArray[np.int64]:
@@ -387,7 +386,7 @@ def _groups_of(answer: Answer, name: str | None) -> NDArray[np.int64]:
     if name is None:
         return found
     _column(answer, name)
-    for column, each in zip(keys_of(answer).columns, answer.columns, strict=True):
+    for column, each in zip(answer.keys.columns, answer.columns, strict=True):
         if each != name:
             found = found * max(1, column.values.size) + column.places
     return found
@@ -414,7 +413,7 @@ def _sides(
     order = np.argsort(one)
     one, two = one[order], two[order]
     kept = [place for place, each in enumerate(answer.columns) if each != name]
-    keys = keys_of(answer).take(one)
+    keys = answer.keys.take(one)
     rest = {
         "columns": tuple(answer.columns[place] for place in kept),
         "keys": Keys(tuple(keys.columns[place] for place in kept), both.size),
