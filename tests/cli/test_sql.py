@@ -58,9 +58,7 @@ def test_what_is_refused_costs_nothing_and_points_at_the_words(case: Case, asked
 def test_a_specification_asks_in_sql(case: Case) -> None:
     start = case.spec.read_text().index("[[queries]]")
     text = case.spec.read_text()[:start]
-    asked = (
-        "SELECT CASE WHEN age < 40 THEN 'young' ELSE 'old' END AS band, COUNT(*) FROM t GROUP BY band"
-    )
+    asked = "SELECT CASE WHEN age < 40 THEN 'young' ELSE 'old' END AS band, COUNT(*) FROM t GROUP BY band"
     case.spec.write_text(f'{text}[[queries]]\nname = "bands"\nsql = "{asked}"\nweight = 2\n')
     code, out, err = run("plan", case.spec)
     assert (code, err) == (0, "")

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Union
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, Union, runtime_checkable
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -208,6 +208,14 @@ class Query(Declared):
             if each not in found:
                 found.append(each)
         return [(each, part * needed.count(each)) for each in found]
+
+
+@runtime_checkable
+class QuerySource(Protocol):
+    """What makes a query: a question in Python, or one in SQL."""
+
+    @property
+    def query(self) -> Query: ...
 
 
 def _owner(block: Mapping[str, object]) -> str:

@@ -25,7 +25,7 @@ from sourdine.tables.measurement import plural
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality.exact import ExactQuality, exact_quality
-from sourdine.tables.query import Query
+from sourdine.tables.query import Query, QuerySource
 from sourdine.tables.release import TableRelease, _carry_out, check_release, release
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Table(Viewable):
 
     def plan(
         self,
-        *queries: "Query | TableQuestion | SqlQuestion | Mapping[str, object] | Sequence[object]",
+        *queries: Query | QuerySource | Mapping[str, object] | Sequence[object],
         epsilon: Fraction | float | str,
         delta: float | None = None,
         selection_delta: float | None = None,
@@ -184,7 +184,7 @@ class Table(Viewable):
             from sourdine.tables.sql import SqlTable, read_block
 
             asked = read_block(asked, SqlTable(schema=self.schema, unit=self.unit, joins=self.joins))
-        if hasattr(asked, "query") and isinstance(asked.query, Query):
+        if isinstance(asked, QuerySource):
             return asked.query, tuple(getattr(asked, "notes", ()))
         return Query.read(_asked(asked)), ()
 
