@@ -38,7 +38,7 @@ def _about(query: Query) -> Iterator[str]:
 
 def _by(tree: Expression, name: str) -> str:
     """How a column with a name of its own is computed."""
-    return "" if tree.text == name else f" as {tree.text}"
+    return "" if tree.label == name else f" as {tree.text}"
 
 
 def _otherwise(tree: Expression) -> str:

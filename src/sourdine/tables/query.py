@@ -263,8 +263,8 @@ def _name_of(held: object, trees: dict[str, object]) -> object:
     tree = read_expression(held)
     if isinstance(tree, ColumnValue):
         return tree.name
-    trees[tree.text] = tree
-    return tree.text
+    trees[tree.label] = tree
+    return tree.label
 
 
 def columns_of(queries: Iterable[Query], schema: Schema) -> tuple[str, ...]:

@@ -3,8 +3,10 @@
 Dates are those of the Gregorian calendar, also before it was in use, and weeks those of ISO 8601.
 """
 
+import contextlib
+import re
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 
 from sourdine.frames.expressions.tree import EPOCH
@@ -127,24 +129,34 @@ def names_of(period: TimePeriod, first: int, last: int) -> Iterator[str]:
     return (name_of(period, number) for number in range(low, high + 1))
 
 
-def starts_of(period: TimePeriod, first: int, last: int) -> list[date | datetime]:
-    """When the periods between two moments begin, for an axis of time."""
-    low, high = span_of(period, first, last)
-    return [_start(period, number) for number in range(low, high + 1)]
+_NAMES = {
+    TimePeriod.HOUR: r"(\d{4})-(\d{2})-(\d{2}) (\d{2}):00",
+    TimePeriod.DAY: r"(\d{4})-(\d{2})-(\d{2})",
+    TimePeriod.WEEK: r"(\d{4})-W(\d{2})",
+    TimePeriod.MONTH: r"(\d{4})-(\d{2})",
+    TimePeriod.QUARTER: r"(\d{4})-Q([1-4])",
+    TimePeriod.YEAR: r"(\d{4})",
+}
 
 
-def _start(period: TimePeriod, number: int) -> date | datetime:
-    match period:
-        case TimePeriod.HOUR:
-            return moment_at(number * 3600)
-        case TimePeriod.DAY:
-            return day_at(number)
-        case TimePeriod.WEEK:
-            return day_at(number * 7 - 3)
-        case TimePeriod.MONTH:
-            return date(1970 + number // 12, number % 12 + 1, 1)
-        case TimePeriod.QUARTER:
-            return date(1970 + number // 4, number % 4 * 3 + 1, 1)
-        case TimePeriod.YEAR:
-            return date(1970 + number, 1, 1)
-    raise ValueError(f"A {period} has no start.")
+def start_of(name: str) -> datetime | None:
+    """When the period of a name begins, for an axis of time; None for what is no name of a period.
+
+    >>> start_of("1970-W02"), start_of("1969-Q4"), start_of("north")
+    (datetime.datetime(1970, 1, 5, 0, 0), datetime.datetime(1969, 10, 1, 0, 0), None)
+    """
+    for period, pattern in _NAMES.items():
+        if (match := re.fullmatch(pattern, name, re.ASCII)) is None:
+            continue
+        first, second, *rest = (*map(int, match.groups()), 1)
+        with contextlib.suppress(ValueError):
+            match period:
+                case TimePeriod.WEEK:
+                    return datetime.combine(date.fromisocalendar(first, second, 1), time())
+                case TimePeriod.QUARTER:
+                    return datetime(first, 3 * second - 2, 1)
+                case TimePeriod.MONTH | TimePeriod.YEAR:
+                    return datetime(first, second, 1)
+            hour = rest[1] if period is TimePeriod.HOUR else 0
+            return datetime(first, second, rest[0], hour)
+    return None

@@ -18,7 +18,7 @@ from sourdine.frames.expressions.calendar import (
     span_of,
 )
 from sourdine.frames.expressions.kinds import DayKind, KeyKind, Kind, MomentKind, NumberKind
-from sourdine.frames.expressions.tree import Expression, Kinds, RecordCells, enclosed
+from sourdine.frames.expressions.tree import ColumnValue, Expression, Kinds, RecordCells, enclosed
 
 _NEEDS_TIME = (TimePeriod.HOUR, TimePeriod.HOUR_OF_DAY, DatePart.HOUR, DatePart.MINUTE)
 _SECONDS = {"days": DAY, "hours": 3600, "minutes": 60, "seconds": 1}
@@ -73,6 +73,10 @@ class InPeriod(Expression):
     @property
     def words(self) -> str:
         return f"{self.period.replace('_', ' ')} of {self.of.words}"
+
+    @property
+    def label(self) -> str:
+        return self.words if isinstance(self.of, ColumnValue) else self.text
 
     def kind(self, kinds: Kinds) -> Kind:
         held = expect_time(self.of, kinds, self.text)

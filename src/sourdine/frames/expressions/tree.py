@@ -98,6 +98,11 @@ class Expression(ABC):
         """The expression as people say it."""
         return self.text
 
+    @property
+    def label(self) -> str:
+        """What a column is called that is computed by it and has no other name."""
+        return self.text
+
     def possible(self, kinds: Kinds) -> frozenset[bool]:
         """Whether it may be true, and whether it may be false, as far as bounds tell."""
         return BOTH

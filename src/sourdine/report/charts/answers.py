@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 
 from sourdine.core.figure import Spec
+from sourdine.frames.expressions.calendar import start_of
 from sourdine.report.charts.base import COLOURS, INK, ROWS, Row, Series, colour_of, finish
 from sourdine.report.finding import Cell, cells_of, count_cells, name_group, name_key, show_cell
 from sourdine.tables import Answer
@@ -36,6 +37,8 @@ def draw_answer(answer: Answer) -> Spec | None:
             return _heat(answer, cells) if len(answer.columns) == 2 and few else _bars(answer, cells)
         case Chart.UPRIGHT:
             return _histogram(answer, cells) if few else _bars(answer, cells)
+        case Chart.BARS if (place := time_column(answer)) is not None:
+            return _over_time(answer, cells, place)
         case Chart.BARS | Chart.NESTED:
             return _bars(answer, cells)
         case _:
@@ -116,6 +119,54 @@ def _bars(answer: Answer, cells: list[Cell]) -> Spec:
     spec = finish(alt.layer(*layers), rows)
     bar = _PER_BAR if not series else 16
     return _bare_legend(spec) | {"height": len(groups) * (bar * (len(series.names) if series else 1) + 8)}
+
+
+def time_column(answer: Answer) -> int | None:
+    """The place of the column whose keys are periods of time, where the others tell a few colours apart."""
+    for place in range(len(answer.columns)):
+        names = {key[place] for key in answer.keys}
+        others = {(*key[:place], *key[place + 1 :]) for key in answer.keys}
+        periods = all(isinstance(name, str) and start_of(name) is not None for name in names)
+        if len(names) > 1 and periods and len(others) <= len(COLOURS):
+            return place
+    return None
+
+
+def _over_time(answer: Answer, cells: list[Cell], place: int) -> Spec:
+    """Points over time with their intervals, joined so that the eye can follow."""
+    import altair as alt
+
+    others = (*answer.columns[:place], *answer.columns[place + 1 :])
+    rows: list[Row] = []
+    for cell in cells:
+        start = start_of(str(cell.key[place]))
+        assert start is not None
+        name = name_group(others, (*cell.key[:place], *cell.key[place + 1 :]))
+        # with its hour: a date alone would be taken for one of UTC, and be another day elsewhere
+        more = {"group": str(cell.key[place]), "series": name, "time": start.isoformat()}
+        rows.append({**_numbers(answer, cell), **more})
+    names = tuple(dict.fromkeys(str(row["series"]) for row in rows))
+    series = Series(field="series", names=names) if len(names) > 1 else None
+    chart, tips = alt.Chart(alt.NamedData(ROWS)), _tips(answer, series)
+    across = alt.X("time:T", title=answer.columns[place], axis=alt.Axis(labelOverlap=True, tickCount=8))
+    up = alt.Y(
+        "value:Q",
+        title=_title(answer),
+        scale=alt.Scale(zero=True),
+        axis=alt.Axis(format=_form(answer), tickCount=6),
+    )
+    colour: list[Any] = [colour_of(series)] if series else []
+    layers = [
+        chart.mark_line(strokeWidth=1, opacity=0.5, color=COLOURS[0]).encode(across, up, *colour),
+        chart.mark_point(filled=True, size=30, opacity=1, color=COLOURS[0]).encode(
+            across, up, *colour, tooltip=tips
+        ),
+    ]
+    if answer.bounded:
+        low, high = alt.Y("lower:Q", title=_title(answer)), alt.Y2("upper:Q")
+        rules = chart.mark_rule(strokeWidth=_WIDE, color=INK, opacity=0.6)
+        layers.insert(0, rules.encode(across, low, high, tooltip=tips))
+    return _bare_legend(finish(alt.layer(*layers), rows))
 
 
 def _histogram(answer: Answer, cells: list[Cell]) -> Spec:
