@@ -57,6 +57,20 @@ def test_status_and_history_are_told_by_name(path: Path) -> None:
     assert "no allowance 'grwth'" in run("ledger", "history", path, "--allowance", "grwth")[2]
 
 
+def test_pages_and_views_tell_charges_from_rules(path: Path, tmp_path: Path) -> None:
+    page = tmp_path / "spending.html"
+    with Ledger.open(path) as ledger:
+        assert run("ledger", "history", path, "--html", page)[0] == 0  # with no charge yet
+        ledger.charge(COUNT, purpose="how many", author="ana")
+        assert "how many" in ledger._repr_html_()
+        assert ledger.chart() is not None
+    assert run("ledger", "history", path, "--html", page)[0] == 0
+    text = page.read_text()
+    assert "1 charge, replayed and checked" in text
+    assert "Shares of the budget" in text
+    assert "growth" in text
+
+
 def test_a_request_waits_until_another_keeper_approves_it(path: Path) -> None:
     code, out, _ = run(
         "ledger", "request", path, "growth", "--epsilon", "0.2", "--purpose", "by region", "--author", "ana"

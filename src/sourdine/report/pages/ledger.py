@@ -27,20 +27,31 @@ _AT_ONCE = timedelta(minutes=1)  # charges that no clock tells apart
 _FEW = 12  # charges of which each gets a tick
 
 
-def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Page:
-    """The ledger for people: where it stands, how it got there, and every charge."""
+def spending_page(terms: Terms, status: Status, lines: Sequence[Entry]) -> Page:
+    """The ledger for people: where it stands, how it got there, every charge and every allowance."""
+    entries = charges_of(lines)
+    shares = bool(status.allowances.each)
     at = f" at delta {plain(status.delta)}" if status.delta is not None else ""
     also = f", that is epsilon {status.epsilon:.4g} of {status.epsilon_limit:.4g}{at}"
     also = at if status.currency == "epsilon" else also  # which needs no second word for itself
     charges = TextTable(
         name="charges",
         title="Every charge",
-        columns=("line", "time (UTC)", "author", "purpose", status.currency, "total"),
+        columns=(
+            "line",
+            "time (UTC)",
+            "author",
+            *(("allowance",) if shares else ()),
+            "purpose",
+            status.currency,
+            "total",
+        ),
         rows=tuple(
             (
                 entry.number,
                 f"{entry.time:%Y-%m-%d %H:%M:%S}",
                 entry.author,
+                *((entry.allowance or "",) if shares else ()),
                 entry.purpose,
                 float(entry.price),
                 float(entry.total),
@@ -64,12 +75,47 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
         lead=f"Ledger {status.ledger[:8]}, {counted(len(entries), 'charge')}, replayed and checked.",
         sections=(
             stand,
+            *((_allowances(status),) if shares else ()),
             Section(
                 title="Charges",
                 paragraphs=() if entries else ("No charge yet.",),
                 tables=(charges,) if entries else (),
             ),
         ),
+    )
+
+
+def charges_of(lines: Sequence[Entry]) -> list[Entry]:
+    """The lines that are charges; others say what is allowed."""
+    return [entry for entry in lines if entry.rule is None]
+
+
+def _allowances(status: Status) -> Section:
+    """Each share of the budget, and what waits for a decision."""
+    rows = tuple(
+        (
+            each.name,
+            ", ".join(each.authors) or "everybody",
+            float(each.cap),
+            float(each.spent),
+            "" if each.period_limit is None else f"{room(each.period_limit)} each {each.period}",
+        )
+        for each in status.allowances.each
+    )
+    table = TextTable(
+        name="allowances",
+        title="Shares of the budget",
+        columns=("allowance", "for", f"cap ({status.currency})", "spent", "at most"),
+        rows=rows,
+    )
+    return Section(
+        title="Allowances",
+        paragraphs=("Each charge takes from one of these, and all of them from the one budget.",),
+        points=tuple(
+            f"Line {each.line}: {each.author} asks for {readable(each.amount)} more for {each.allowance}."
+            for each in status.allowances.requests
+        ),
+        tables=(table,),
     )
 
 

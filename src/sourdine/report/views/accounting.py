@@ -18,7 +18,7 @@ from sourdine.core.figure import Figure
 from sourdine.core.format import counted, plain, shorten_up
 from sourdine.core.view import Viewable, figure, view
 from sourdine.report.pages.certificate import certificate_table, epsilon_words
-from sourdine.report.pages.ledger import spending_figure
+from sourdine.report.pages.ledger import charges_of, spending_figure
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 from sourdine.report.views.view import View
@@ -45,8 +45,9 @@ def _explanation(explanation: Explanation) -> View:
 def _ledger(ledger: Ledger) -> View:
     """Where it stands and its last charges; it holds purposes and prices, and nothing about data."""
     status = ledger.status()
-    first = max(1, status.blocks - _RECENT + 1)
-    entries = [entry for number in range(first, status.blocks + 1) if (entry := ledger.entry(number))]
+    last = status.blocks + status.allowances.rules
+    lines = (ledger.entry(number) for number in range(max(1, last - _RECENT + 1), last + 1))
+    entries = charges_of([entry for entry in lines if entry is not None])
     charges = (Section(title="", tables=(_charges(entries, status),)),) if entries else ()
     return View(
         title=f"Ledger {ledger.path.name}: {_spent(status)}",
@@ -57,7 +58,7 @@ def _ledger(ledger: Ledger) -> View:
 
 @figure.register
 def _spending(ledger: Ledger, *which: str | None) -> Figure:
-    entries = ledger.history()
+    entries = charges_of(ledger.history())
     if not entries:
         raise InvalidParameter(
             "The ledger has no charge yet, so there is nothing to draw. Pay from it first."
