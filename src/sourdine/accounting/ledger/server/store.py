@@ -59,12 +59,10 @@ SELECT 1 / CASE WHEN ({tables.PROMISES}) IN (
     set_config('lock_timeout', '{{wait}}', true),
     set_config('synchronous_commit', 'off', true);
 SELECT pg_advisory_xact_lock({{lock}});
-SELECT 1 / count(*) FROM {{schema}}.mark, {{schema}}.lines AS newest
-    LEFT JOIN {{schema}}.lines AS earlier ON earlier.number = newest.number - 1
-    WHERE (mark.number, mark.fingerprint) = (newest.number, newest.fingerprint)
-    AND (newest.number, newest.content, newest.total, newest.fingerprint) = (%s, %s, %s, %s)
-    AND coalesce(earlier.fingerprint, '') = %s
-    AND NOT EXISTS (SELECT 1 FROM {{schema}}.lines WHERE number = newest.number + 1);
+SELECT 1 / CASE WHEN (SELECT count(*) = 1 AND bool_and((number, fingerprint) = (%s, %s)) FROM {{schema}}.mark)
+    AND (SELECT (content, total, fingerprint) = (%s, %s, %s) FROM {{schema}}.lines WHERE number = %s)
+    AND coalesce((SELECT fingerprint FROM {{schema}}.lines WHERE number = %s), '') = %s
+    AND NOT EXISTS (SELECT 1 FROM {{schema}}.lines WHERE number = %s) THEN 1 ELSE 0 END;
 INSERT INTO {{schema}}.lines (number, content, total, fingerprint, key) VALUES (%s, %s, %s, %s, %s);
 COMMIT;
 {_WAIT_FOR_DISK}
@@ -183,7 +181,9 @@ class ServerStore(Store["Connection"]):
         line = next_line(mark_of(last), content, total)
         charge.is_doubtful = True
         try:
-            self._execute(connection, _WRITE_AFTER, *last, before, *line, charge.key)
+            number, text, sum_before, mark = last
+            there = (number, mark, text, sum_before, mark, number, number - 1, before, number + 1)
+            self._execute(connection, _WRITE_AFTER, *there, *line, charge.key)
         except self.failures as problem:
             if trouble.is_lost(problem):
                 raise
