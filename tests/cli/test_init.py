@@ -93,20 +93,21 @@ def test_every_blank_is_named_until_none_is_left(table: Path) -> None:
         del lines[place]
         text = "\n".join(lines)
         spec.write_text(text)
-    assert named == ["columns.age.type", "columns.age.lower", "columns.age.upper", "columns.age.keys"]
+    fields = ("type", "lower", "upper", "keys", "first", "last")
+    assert named == [f"columns.age.{field}" for field in fields]
 
 
 def test_parquet_gives_types(tmp_path: Path) -> None:
     place = tmp_path / "people.parquet"
     duckdb.connect().execute(
         f"COPY (SELECT 7::USMALLINT AS n, 1.5 AS x, '{SECRET}' AS t, TRUE AS b, DATE '1999-01-01' AS d, "
-        f"TIMESTAMP '1999-01-01' AS s) "
+        f"TIMESTAMP '1999-01-01' AS s, TIME '12:00' AS u) "
         f"TO '{place}' (FORMAT parquet)"
     )
     spec = tmp_path / "people.toml"
     code, out, _ = run("init", place, "-o", spec, "--json")
     assert code == 0
-    kinds = {"n": "integer", "x": "real", "t": "text", "b": "flag", "d": "text", "s": None}
+    kinds = {"n": "integer", "x": "real", "t": "text", "b": "flag", "d": "date", "s": "datetime", "u": None}
     assert json.loads(out)["columns"] == kinds
     text = spec.read_text()
     assert SECRET not in text

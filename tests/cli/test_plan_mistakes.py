@@ -71,7 +71,7 @@ name = "ages"
 ask = [{ histogram = "age", edges = [0, 20, 40] }, { proportion = "well" }]
 """
 # records that no message may hold
-RECORDS = "Zelda,31,f,1234.5,true,Hyrule\nLink,77,m,4321.5,false,Kakariko\n"
+RECORDS = "Zelda,31,f,1234.5,true,Hyrule\nLink,83,m,4321.5,false,Kakariko\n"
 FILES = {
     "people.csv": f"id,age,sex,pay,well,town\n{RECORDS}",
     "bare.csv": RECORDS,
@@ -81,7 +81,7 @@ FILES = {
     "towns.csv": "land,town\nEast,Hyrule\nWest,Kakariko\n",
     "both.csv": "land,town\nEast,Hyrule\nWest,Hyrule\n",
 }
-SECRETS = ("Zelda", "Link", "1234", "4321", "Hyrule", "Kakariko", "77")
+SECRETS = ("Zelda", "Link", "1234", "4321", "Hyrule", "Kakariko", "83")
 
 
 QUERIES = GOOD[GOOD.index("[[queries]]") :]

@@ -139,7 +139,9 @@ _KINDS = {
     Family.FLOAT: "real",
     Family.TEXT: "text",
     Family.UUID: "text",
-    Family.DATE: "text",
+    Family.DATE: "date",
+    Family.TIMESTAMP: "datetime",
+    Family.ZONED: "zoned",
 }
 
 _HEAD = """\
@@ -216,6 +218,10 @@ quality = true
 #                       privately, with a delta; how many that takes is told by 'sourdine plan'.
 #                         at_least = 50            show no key that fewer units have
 #                         other = "other towns"    count records whose key is not shown under this name
+#   "date", "datetime"  days or times from first to last; others are left out. They are grouped by a period,
+#                       and every period between first and last is shown, whether anybody is in it or not.
+#   expression = {{ ... }}  in place of a type: computed of each record, such as
+#                       expression = {{ subtract = ["pay", "tax"] }}, with bounds that follow.
 # In a file of text a number is written like 1.5 or -3: no separators of thousands, no %, no currency. What
 # cannot be read as a number counts as missing.
 # Every block may say what happens to a missing value:
@@ -255,13 +261,30 @@ type = "text"  # keys are chosen privately, which needs a delta; if you know the
     "flag": """\
 type = "flag"
 """,
+    "date": """\
+type = "date"
+first = "{blank}"  # the first day that makes sense, such as 2024-01-01; never the first in the table
+last = "{blank}"  # the last day that makes sense, such as 2024-12-31; never the last in the table
+period = "month"  # day, week, month, quarter, year or weekday, where a query groups by it
+""",
+    "datetime": """\
+type = "datetime"
+first = "{blank}"  # the first day or time that makes sense, such as 2024-01-01; never that of the table
+last = "{blank}"  # the last day or time that makes sense, such as 2024-12-31; never that of the table
+period = "month"  # hour, day, week, month, quarter, year, weekday or hour_of_day
+""",
     "": """\
-type = "{blank}"  # "integer", "real", "category", "flag" or "text"; then keep the lines that belong to it
+type = "{blank}"  # "integer", "real", "category", "flag", "text", "date", "datetime"; keep what belongs to it
 lower = "{blank}"  # integer or real: the least number that makes sense; never the least in the table
 upper = "{blank}"  # integer or real: the greatest that makes sense; never the greatest in the table
 keys = ["{blank}"]  # category: every value that may be published, known beforehand
+first = "{blank}"  # date or datetime: the first day that makes sense; never the first in the table
+last = "{blank}"  # date or datetime: the last day that makes sense; never the last in the table
 """,
 }
+_BLOCKS["zoned"] = (
+    _BLOCKS["datetime"] + 'zone = "{blank}"  # on whose clock, such as "Europe/Paris" or "UTC"\n'
+)
 
 _QUERIES = """
 # What to ask. Every query has a name and a list of things to ask, which may be
