@@ -13,7 +13,7 @@ from sourdine.core.notation import either, value
 from sourdine.frames.expressions import ColumnValue, Expression, ExpressionField, read_expression
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, by_hand, decimal, declare
-from sourdine.tables.comparison.show import EVERYTHING, Show, as_show
+from sourdine.tables.comparison.show import EVERYTHING, Show
 from sourdine.tables.comparison.steps import STEPS, AnswerStep, long_step
 from sourdine.tables.condition import check_column, check_condition, read_where
 from sourdine.tables.measurement import Measurement, Scope
@@ -240,8 +240,6 @@ def _given(block: Mapping[str, object]) -> dict[str, Any]:
     if "compare" in given:
         steps = given["compare"] if isinstance(given["compare"], list | tuple) else [given["compare"]]
         given["compare"] = tuple(map(long_step, steps))
-    if "show" in given:
-        given["show"] = as_show(given["show"])
     return given
 
 

@@ -1,5 +1,7 @@
 """Questions that people ask in SQL: what each comes to, or which of its words are refused."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -206,7 +208,10 @@ def table_of(sql: str) -> str:
 
 @pytest.mark.parametrize("sql", ANSWERED)
 def test_what_a_question_comes_to(sql: str) -> None:
-    assert told(ask(table_of(sql), sql).query) == ANSWERED[sql]
+    query = ask(table_of(sql), sql).query
+    assert told(query) == ANSWERED[sql]
+    assert Query.model_validate_json(query.model_dump_json()) == query
+    assert Query.read(json.loads(query.model_dump_json())) == query  # as a record keeps it
 
 
 @pytest.mark.parametrize("sql", REFUSED)

@@ -48,7 +48,7 @@ class AskedOf:
     def derived(self) -> dict[str, Expression]:
         """What is computed for it, by name."""
         trees = (*self.columns.values(), *self.groups)
-        return {tree.text: tree for tree in trees if not isinstance(tree, ColumnValue)}
+        return {tree.label: tree for tree in trees if not isinstance(tree, ColumnValue)}
 
     def __repr__(self) -> str:
         return f"<{', '.join([self.statistic.label, *(step.label for step in self.steps)])}>"
@@ -98,7 +98,7 @@ class AskedOf:
 
 def name_of(tree: Expression) -> str:
     """What a column, or what is computed, is called."""
-    return tree.name if isinstance(tree, ColumnValue) else tree.text
+    return tree.name if isinstance(tree, ColumnValue) else tree.label
 
 
 def label_of(asked: AskedOf | Statistic) -> str:

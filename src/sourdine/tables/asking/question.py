@@ -89,7 +89,7 @@ class TableQuestion:
         keys = list(self.keys)
         for each in asked:
             keys += [tree for tree in (each.groups if isinstance(each, AskedOf) else ()) if tree not in keys]
-        trees = {tree.text: tree for tree in keys if not isinstance(tree, ColumnValue)}
+        trees = {tree.label: tree for tree in keys if not isinstance(tree, ColumnValue)}
         steps: list[AnswerStep] = []
         statistics: dict[str, Statistic] = {}
         for each in asked:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Declared, as_tuples
@@ -47,6 +47,11 @@ class Show(Declared):
     order: tuple[RowOrder, ...] = Field(default=(), max_length=64)
     limit: int | None = Field(default=None, ge=1)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, rows: Any) -> Any:
+        return as_tuples(rows, "having", "order")
+
     @property
     def uses(self) -> tuple[str, ...]:
         """The answers and the columns that it looks at."""
@@ -83,11 +88,6 @@ class Show(Declared):
 
 
 EVERYTHING = Show()
-
-
-def as_show(given: Any) -> Any:
-    """What people write as lists and single tables."""
-    return as_tuples(given, "having", "order")
 
 
 def _values(of: str, answers: Mapping[str, Answer], first: Answer, like: object = 0) -> NDArray[Any]:

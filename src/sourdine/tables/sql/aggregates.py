@@ -80,8 +80,8 @@ class Asked:
         """The column of an expression: one that is declared, or one that is computed for the question."""
         if isinstance(tree, ColumnValue):
             return tree.name
-        self.derived[tree.text] = tree
-        return tree.text
+        self.derived[tree.label] = tree
+        return tree.label
 
     def label(self, node: exp.Expr) -> str:
         """The label of what an expression over aggregates comes to, asked for or computed."""
@@ -288,7 +288,7 @@ class Asked:
     def _indicator(self, condition: Expression) -> str:
         """A column of 1 where a condition holds, else 0: also where it is missing."""
         tree = Case(((condition, Constant(1)),), Constant(0))
-        called = self.alias or tree.text
+        called = self.alias or tree.label
         self.derived[called] = tree
         return called
 

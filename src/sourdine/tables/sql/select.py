@@ -169,7 +169,7 @@ class _Reader(Sources):
         """What an expression to group by is called: as in AS, unless a column is called so."""
         if isinstance(tree, ColumnValue):
             return tree.name
-        called = alias if alias and not self._declared(alias, asked) else tree.text
+        called = alias if alias and not self._declared(alias, asked) else tree.label
         asked.derived[called] = tree
         return called
 
