@@ -184,6 +184,9 @@ def declare(init: Callable[..., None], owner: str, **given: object) -> None:
         raise told(problem, owner) from None
 
 
+_PYTHONS_OWN: set[type] = {str, int, float, bool, type(None)}
+
+
 def python_values(content: object) -> object:
     """Numbers and texts of NumPy as Python's own, in lists too; arrays may be taken from data, and stay.
 
@@ -198,6 +201,11 @@ def python_values(content: object) -> object:
         return content.column_name  # type: ignore[attr-defined]
     if isinstance(content, Mapping):
         return {name: python_values(each) for name, each in content.items()}
-    if isinstance(content, list | range):
-        return [python_values(each) for each in content]
-    return tuple(map(python_values, content)) if type(content) is tuple else content
+    if isinstance(content, range):
+        return list(content)
+    if type(content) not in (list, tuple):
+        return content
+    assert isinstance(content, list | tuple)
+    if set(map(type, content)) <= _PYTHONS_OWN:  # as in a long list of keys
+        return content
+    return type(content)(map(python_values, content))

@@ -154,7 +154,7 @@ class Category(Declared):
         numbers = [key for key in (min(self.keys), max(self.keys)) if isinstance(key, int)]
         if any(not -(1 << 63) <= key < 1 << 63 for key in numbers):
             raise ValueError("keys that are numbers must fit in 64 bits")
-        if "\0" in "".join(key for key in self.keys if isinstance(key, str)):
+        if isinstance(self.keys[0], str) and "\0" in "".join(map(str, self.keys)):
             raise ValueError("keys must not hold the character 0")  # it stands between keys in a hash
         if self.missing != "drop" and self.missing not in self.keys:
             raise ValueError("missing must be 'drop' or one of the keys")
