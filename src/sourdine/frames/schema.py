@@ -289,6 +289,8 @@ class Schema(Declared):
     @cached_property
     def held(self) -> "Schema":
         """The columns that a table must hold: those that are not derived."""
+        if not any(isinstance(each, DERIVED) for each in self.columns.values()):
+            return self
         return Schema(
             columns={name: each for name, each in self.columns.items() if not isinstance(each, DERIVED)}
         )
