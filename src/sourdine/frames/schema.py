@@ -286,11 +286,14 @@ class Schema(Declared):
         """What expressions know of the columns."""
         return {name: kind_of(column) for name, column in self.columns.items()}
 
-    @cached_property
+    @property
     def held(self) -> "Schema":
         """The columns that a table must hold: those that are not derived."""
-        if not any(isinstance(each, DERIVED) for each in self.columns.values()):
-            return self
+        derived = any(isinstance(each, DERIVED) for each in self.columns.values())
+        return self._without_derived if derived else self  # not kept: a schema must not hold itself
+
+    @cached_property
+    def _without_derived(self) -> "Schema":
         return Schema(
             columns={name: each for name, each in self.columns.items() if not isinstance(each, DERIVED)}
         )
