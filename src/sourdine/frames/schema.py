@@ -411,7 +411,7 @@ def derived_column(name: str, tree: Expression, kinds: Mapping[str, Kind]) -> Co
                 return DerivedInteger(lower=int(lower), upper=int(upper), expression=tree)
             while any(decimal(float(each)) != each for each in (lower, upper, step)):
                 # a grid that floats can tell, as near as it gets
-                step = coarse_enough(_power_of_two(step), lower, upper)
+                step = coarse_enough(_power_of_two(step), lower - 4 * step, upper + 4 * step)
                 lower, upper = math.floor(lower / step) * step, math.ceil(upper / step) * step
                 if step.numerator.bit_count() == step.denominator.bit_count() == 1:
                     break

@@ -44,6 +44,8 @@ BOUNDS = [
     ({"ceil": {"divide": ["age", 7]}}, 0, 18),
     ({"least": ["age", 100]}, 0, 100),
     ({"greatest": ["debt", 0]}, 0, 20),
+    ({"least": ["age", {"case": [[{"equal": [1, 2]}, 5]]}]}, 0, 120),  # such a constant may be missing
+    ({"greatest": ["debt", {"case": [[{"equal": [1, 2]}, 5]]}]}, -10, 20),
     ({"clamp": {"days": ["end", "start"]}, "lower": 0, "upper": 365}, 0, 365),
     ({"days": ["end", "start"]}, -354, 729),
     ({"power": ["debt", 2]}, 0, 400),
@@ -99,6 +101,8 @@ REFUSED = [
     ({"upper": "town"}, "text of known keys"),
     ({"add": ["nobody", 1]}, "'nobody' is not declared"),
     ({"nullif": [0, 0]}, "always missing"),
+    ({"divide": [1, {"nullif": ["debt", {"case": [[{"equal": [1, 2]}, 0]]}]}]}, "may be 0"),
+    ({"divide": [1, {"clamp": {"nullif": ["debt", 0]}, "lower": 0, "upper": 5}]}, "may be 0"),
 ]
 
 

@@ -126,6 +126,9 @@ _moment = st.datetimes(datetime(1969, 12, 1), datetime(1970, 3, 1)).map(
 )
 
 
+_sometimes = st.sampled_from([{"case": [[{"less": ["age", 30]}, 5]]}, {"nullif": [7, "age"]}])
+
+
 def _pairs(one: SearchStrategy[Any], two: SearchStrategy[Any]) -> SearchStrategy[list[Any]]:
     return st.tuples(one, two).map(list)
 
@@ -179,7 +182,7 @@ def truths(deep: int) -> SearchStrategy[Any]:
     inner = numbers(max(0, deep - 1))
     leaf = st.one_of(
         st.just("well"),
-        sign.flatmap(lambda word: _pairs(inner, inner | _constants).map(lambda of: {word: of})),
+        sign.flatmap(lambda word: _pairs(inner, inner | _constants | _sometimes).map(lambda of: {word: of})),
         sign.flatmap(
             lambda word: _pairs(st.sampled_from(["start", "end"]), _day | _dates).map(lambda of: {word: of})
         ),

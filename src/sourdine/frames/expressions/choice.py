@@ -20,7 +20,14 @@ from sourdine.frames.expressions.kinds import (
     on_grid,
     seconds_between,
 )
-from sourdine.frames.expressions.tree import Expression, Kinds, RecordCells, expect_number, expect_truth
+from sourdine.frames.expressions.tree import (
+    Constant,
+    Expression,
+    Kinds,
+    RecordCells,
+    expect_number,
+    expect_truth,
+)
 
 
 def shared_kind(trees: Sequence[Expression], kinds: Kinds, owner: str) -> Kind:
@@ -175,7 +182,7 @@ class NullIf(Expression):
         if (
             isinstance(kind_of_first, NumberKind)
             and isinstance(value, NumberKind)
-            and value.low == value.high
+            and isinstance(self.value, Constant)  # any other may be missing, and then nothing equals it
         ):
             if kind_of_first.low == kind_of_first.high and value.lower == kind_of_first.lower:
                 raise InvalidParameter(f"'{self.text}' is always missing. Leave it out.")
@@ -241,14 +248,15 @@ class Least(Expression):
 
     def kind(self, kinds: Kinds) -> Kind:
         shared, numbers = self._shared(kinds), [expect_number(each, kinds, self.name) for each in self.of]
-        constants = [each for each, tree in zip(numbers, self.of, strict=True) if not tree.columns]
+        constants = [each for each, tree in zip(numbers, self.of, strict=True) if isinstance(tree, Constant)]
         # only a constant is never missing, so it alone bounds what is chosen
         upper = min((each.upper for each in constants), default=shared.upper)
         return on_grid(shared.step, shared.lower, min(upper, shared.upper), shared.nonzero)
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
         kind = self._shared(kinds)
-        return f"{self.name.lower()}({', '.join(as_kind(each, kind, cells, kinds) for each in self.of)})"
+        values = [as_kind(each, kind, cells, kinds) for each in self.of]
+        return f"{self.name.lower()}({', '.join(values)})" if len(values) > 1 else values[0]
 
 
 @dataclass(frozen=True)
@@ -259,6 +267,6 @@ class Greatest(Least):
 
     def kind(self, kinds: Kinds) -> Kind:
         shared, numbers = self._shared(kinds), [expect_number(each, kinds, self.name) for each in self.of]
-        constants = [each for each, tree in zip(numbers, self.of, strict=True) if not tree.columns]
+        constants = [each for each, tree in zip(numbers, self.of, strict=True) if isinstance(tree, Constant)]
         lower = max((each.lower for each in constants), default=shared.lower)
         return on_grid(shared.step, max(lower, shared.lower), shared.upper, shared.nonzero)

@@ -279,7 +279,7 @@ class Clamp(Expression):
                 f"'{self.of.text}' is {number.words}, of which nothing lies between the bounds that are "
                 "declared for it. Give other bounds."
             )
-        return NumberKind(number.step, low, high, number.nonzero)
+        return NumberKind(number.step, low, high, number.nonzero and 0 not in (low, high))
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
         kind_of_result, value = self.kind(kinds), self.of.sql(cells, kinds)

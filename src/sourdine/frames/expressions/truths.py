@@ -98,7 +98,7 @@ class Comparison(Truth):
     def check(self, kinds: Kinds) -> None:
         left, right = self.left.kind(kinds), self.right.kind(kinds)
         if isinstance(left, NumberKind) and isinstance(right, NumberKind):
-            if right.low != right.high:
+            if not isinstance(self.right, Constant):
                 step = common_step(left.step, right.step)
                 for each in (left, right):
                     check_size(4 * (each.size * each.step / step + 1), self.text)
@@ -119,7 +119,8 @@ class Comparison(Truth):
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
         left, right = self.left.kind(kinds), self.right.kind(kinds)
-        if isinstance(left, NumberKind) and isinstance(right, NumberKind) and right.low == right.high:
+        constant = isinstance(self.right, Constant)  # which is never missing
+        if isinstance(left, NumberKind) and isinstance(right, NumberKind) and constant:
             return self._with_number(left, right.lower, cells, kinds)
         one, two = exactly_alike(self.left, self.right, cells, kinds)
         return f"({one} {self.sign} {two})"
