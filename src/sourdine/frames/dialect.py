@@ -7,6 +7,7 @@ in the way that gives NULL instead, since an error would tell that there is such
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar
 
 from sourdine.frames.types import BLANK, EXACT, NO, PLAIN_WHOLE, SMALL, SPACES, YES, Family, family, scale
@@ -66,6 +67,10 @@ class Dialect(ABC):
     @abstractmethod
     def date_at(self, days: str) -> str:
         """The date so many days after 1970-01-01, of the years 1 to 9999."""
+
+    @abstractmethod
+    def on_clock(self, at: datetime) -> str:
+        """A time without a zone as a constant."""
 
     @abstractmethod
     def days(self, date: str) -> str:
@@ -284,6 +289,9 @@ class DuckDB(Dialect):
 
     def date_at(self, days: str) -> str:
         return f"(DATE '1970-01-01' + CAST({days} AS INTEGER))"
+
+    def on_clock(self, at: datetime) -> str:
+        return f"TIMESTAMP '{at.isoformat(' ')}'"
 
     def days(self, date: str) -> str:
         return f"({date} - DATE '1970-01-01')"

@@ -31,7 +31,7 @@ from sourdine.frames.schema import (
     span,
 )
 from sourdine.frames.times.dates import Date, Datetime
-from sourdine.frames.times.moments import time_name
+from sourdine.frames.times.moments import date_in, time_name
 from sourdine.frames.types import SMALL
 
 __all__ = [
@@ -217,7 +217,7 @@ def grouping(name: str, column: Column, kind: str, dialect: Dialect = DUCKDB) ->
     if isinstance(column, Date | Datetime):
         assert column.period is not None
         tree = InPeriod(ColumnValue(name), column.period)
-        cells = TableCells(Schema(columns={name: column}), {}, dialect)
+        cells = TableCells(Schema(columns={name: column}), {name: kind}, dialect)
         raw, many = tree.sql(cells, {name: column.kind}), range(len(key_kind(tree, {name: column.kind}).keys))
         return Grouping(name=name, raw=raw, keys=tuple(many), dialect=dialect)
     if isinstance(column, Flag):
@@ -312,6 +312,12 @@ class TableCells:
     def time(self, name: str) -> str:
         """Days or seconds since 1970-01-01, in 64 bits."""
         return self.dialect.quoted(time_name(name))
+
+    def date(self, name: str) -> str:
+        """The day of a date or time, as a date of the engine."""
+        column = self.schema.columns[name]
+        assert isinstance(column, Date | Datetime)
+        return date_in(name, column, self.types[name], self.dialect)
 
     def text(self, name: str) -> str:
         """A text that may be a key."""

@@ -48,7 +48,7 @@ def _value(name: str, column: Column) -> str:
         number = f"1 + CAST(floor({part} * {part} * {_MADE_UP}) AS INTEGER)"  # the first come most often
         return f"concat({literal(f'made up {name} ')}, {number})"
     if isinstance(column, Date | Datetime):
-        first, last = (f"TIMESTAMP '{each:%Y-%m-%d %H:%M:%S}'" for each in (column.first, column.last))
+        first, last = (f"TIMESTAMP '{each.isoformat()}'" for each in (column.first, column.last))
         moment = f"{first} + to_seconds(CAST(floor({part} * (epoch({last}) - epoch({first}) + 1)) AS BIGINT))"
         kind = "DATE" if isinstance(column, Date) else "TIMESTAMP"
         held = f"CAST({moment} AS {kind})"

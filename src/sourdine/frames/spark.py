@@ -7,6 +7,7 @@ import secrets
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -78,6 +79,9 @@ class Spark(Dialect):
 
     def date_at(self, days: str) -> str:
         return f"date_from_unix_date(CAST({days} AS INT))"
+
+    def on_clock(self, at: datetime) -> str:
+        return f"TIMESTAMP_NTZ '{at.isoformat(' ')}'"
 
     def days(self, date: str) -> str:
         return f"CAST(unix_date({date}) AS BIGINT)"

@@ -55,6 +55,9 @@ class RecordCells(Protocol):
     def time(self, name: str) -> str:
         """Days or seconds since 1970-01-01, in 64 bits."""
 
+    def date(self, name: str) -> str:
+        """The day of a date or time, as a date of the engine."""
+
     def text(self, name: str) -> str:
         """A text that may be a key."""
 
@@ -229,7 +232,7 @@ class Constant(Expression):
             case int() | Fraction():
                 return number_text(Fraction(self.value))
             case datetime():
-                return f"TIMESTAMP '{self.value:%Y-%m-%d %H:%M:%S}'"
+                return f"TIMESTAMP '{self.value.isoformat(' ')}'"
             case date():
                 return f"DATE '{self.value.isoformat()}'"
         return "'" + str(self.value).replace("'", "''") + "'"

@@ -122,6 +122,9 @@ class Comparison(Truth):
         constant = isinstance(self.right, Constant)  # which is never missing
         if isinstance(left, NumberKind) and isinstance(right, NumberKind) and constant:
             return self._with_number(left, right.lower, cells, kinds)
+        of_days = isinstance(left, DayKind) and isinstance(right, DayKind)
+        if of_days and constant and isinstance(self.left, ColumnValue):
+            return f"({cells.date(self.left.name)} {self.sign} {self.right.text})"
         one, two = exactly_alike(self.left, self.right, cells, kinds)
         return f"({one} {self.sign} {two})"
 

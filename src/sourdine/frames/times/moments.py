@@ -3,12 +3,13 @@
 Every value has an answer: what is infinite, unreadable or outside of first and last is missing.
 """
 
-from datetime import date
+from datetime import date, datetime
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.notation import entry
 from sourdine.frames.dialect import Dialect
-from sourdine.frames.expressions.calendar import DAY
+from sourdine.frames.expressions.arithmetic import floor_ratio
+from sourdine.frames.expressions.calendar import DAY, day_at, moment_at
 from sourdine.frames.expressions.tree import days_of, seconds_of
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.frames.times.format import ISO_DATE, ISO_TIMES, TimeFormat
@@ -75,9 +76,25 @@ def time_in(held: str, column: Date | Datetime, kind: str, dialect: Dialect) -> 
             return _counted(held, column, found is Family.ZONED, dialect)
 
 
+def date_in(name: str, column: Date | Datetime, kind: str, dialect: Dialect) -> str:
+    """The day of a column as a date of the engine; NULL where it is missing, unreadable, or outside."""
+    held = dialect.quoted(name)
+    first, last = _moments(column)
+    if kind == "DATE":
+        low, high = (f"DATE '{day_at(end).isoformat()}'" for end in (-(-first // DAY), last // DAY))
+        return f"CASE WHEN {held} BETWEEN {low} AND {high} THEN {held} END"
+    if kind == "TIMESTAMP" and last < seconds_of(datetime.max) - 1:
+        low, high = (dialect.on_clock(moment_at(end)) for end in (first, last + 1))
+        return f"CASE WHEN {held} >= {low} AND {held} < {high} THEN CAST({held} AS DATE) END"
+    time = dialect.quoted(time_name(name))
+    if isinstance(column, Date):
+        return dialect.date_at(time)
+    return dialect.date_at(floor_ratio(time, DAY, first, last, dialect))
+
+
 def _of_dates(held: str, column: Date | Datetime, dialect: Dialect) -> str:
     first, last = _moments(column)
-    low, high = (f"DATE '{each:%Y-%m-%d}'" for each in map(_day, (column.first, column.last)))
+    low, high = (f"DATE '{_day(each).isoformat()}'" for each in (column.first, column.last))
     days = f"CAST({dialect.days(held)} AS BIGINT)"
     found = f"CASE WHEN {held} BETWEEN {low} AND {high} THEN {days} END"
     if isinstance(column, Date):
