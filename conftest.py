@@ -10,12 +10,15 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-import pytest
-from numpy.typing import NDArray
+for _library in ("OMP", "OPENBLAS", "MKL"):  # before numpy is loaded: threads of theirs wait in loops
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-from sourdine.core.randomness.bits import SystemBits
-from sourdine.testing import SeededBits
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
+
+from sourdine.core.randomness.bits import SystemBits  # noqa: E402
+from sourdine.testing import SeededBits  # noqa: E402
 
 
 class OneSeedATest:

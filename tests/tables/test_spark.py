@@ -136,6 +136,7 @@ def test_few_rows_a_question_make_no_difference(spark: Any, monkeypatch: pytest.
     assert repr(found) == repr(answered(table, PrivacyUnit(name="person"), asked))
 
 
+@pytest.mark.slow
 def test_an_error_on_the_cluster_is_told_without_its_words(
     spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

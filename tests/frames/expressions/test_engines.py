@@ -39,8 +39,7 @@ from tests.frames.expressions.trees import (
 )
 
 SETTINGS = settings(
-    max_examples=10,
-    deadline=None,
+    max_examples=4,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
