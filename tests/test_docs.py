@@ -27,6 +27,8 @@ NOT_RUN = {
     "needs the files of MNIST": 5,
     "needs a file of weights and images": 1,
     "needs a Spark session": 1,
+    "needs a server of your own": 3,
+    "a part of a specification": 2,
 }
 
 
