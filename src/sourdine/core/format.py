@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 
@@ -45,6 +46,15 @@ def plain(number: float) -> str:
     ('1e-5', '0.25', '3')
     """
     return re.sub(r"e([+-])0+", r"e\1", f"{number:g}")
+
+
+def endless(number: float) -> bool:
+    """Whether a number stands for no end: it is infinite, or the largest that every file can hold.
+
+    >>> endless(float("inf")), endless(-sys.float_info.max), endless(1e300)
+    (True, True, False)
+    """
+    return abs(number) >= sys.float_info.max
 
 
 def counted(number: float, noun: str, form: str = ",") -> str:

@@ -8,7 +8,6 @@ quantiles, whose intervals are not even, the same factor holds nearly.
 """
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -17,6 +16,7 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.format import endless
 from sourdine.frames.keys import Combination
 from sourdine.tables import Answer, Answers
 from sourdine.tables.answer import ALL, NO_INTERVAL
@@ -123,7 +123,7 @@ def show(number: float, answer: Answer) -> str:
     """A number of an answer with all its digits, which are those of the file of answers."""
     if math.isnan(number):
         return NO_INTERVAL
-    if abs(number) >= sys.float_info.max:  # which stands for no end
+    if endless(number):
         return "∞" if number > 0 else "-∞"
     text = f"{written(number, answer):,f}"
     return f"{text}\N{NO-BREAK SPACE}%" if _in_percent(answer) else text
@@ -135,6 +135,8 @@ def written(number: float, answer: Answer) -> Decimal:
     A share of 0.1235 is 12.35, and a mean of 33730.0 is 33730.
     """
     exact = Decimal(repr(number)) * (100 if _in_percent(answer) else 1)
+    if endless(number):
+        return Decimal(math.copysign(math.inf, number))
     short = exact.normalize()
     return short.quantize(Decimal(1)) if short == short.to_integral_value() else short
 
@@ -289,7 +291,8 @@ def _subject(answer: Answer) -> str:
             bins = f" by {answer.columns[-1]}" if style.chart is Chart.UPRIGHT else ""
             return f"{answer.measure.capitalize()}{bins}"
         case Scale.SHARE:
-            return answer.statistic.replace("proportion with", "Share with", 1)
+            subject = answer.statistic.replace("proportion with", "Share with", 1)
+            return f"{subject[:1].upper()}{subject[1:]}"
         case Scale.NUMBER | Scale.SQUARE:
             return f"The {answer.statistic}"
         case _:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import ClassVar
 
 from sourdine.accounting.accountant import Bracket
 from sourdine.core.errors import InvalidParameter
@@ -28,6 +29,7 @@ class TextTable:
     (('14,070', '0.6108 to 0.6115'),)
     """
 
+    crossed: ClassVar[bool] = False
     name: str
     title: str
     columns: tuple[str, ...]
@@ -110,7 +112,7 @@ def show(cell: Cell) -> str:
     if isinstance(cell, int):
         return f"{cell:,}"
     if isinstance(cell, Decimal):  # has the digits that it is worth
-        return f"{cell:,f}"
+        return f"{cell:,f}" if cell.is_finite() else "∞" if cell > 0 else "-∞"
     if isinstance(cell, Bracket):
         high = shorten_up(cell.upper)
         return f"{shorten_down(cell.lower)} to {high}" if cell.lower > 0 else f"at most {high}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,13 +22,14 @@ from sourdine.core.format import plain
 from sourdine.core.notation import either, setting
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.view import figure_of
-from sourdine.frames.keys import TEXT, Keys
+from sourdine.frames.keys import TEXT, Cell, Keys
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.partitions import with_keys
 from sourdine.frames.statistics.totals import MOST_GROUPS
 from sourdine.frames.times.zones import zone_data_version
 from sourdine.tables.answer import Answer, Answers
 from sourdine.tables.comparison.steps import compared
+from sourdine.tables.crosstabs import Crosstab, Sort, adds_up, crosstab_of, select
 from sourdine.tables.estimate import Noisy
 from sourdine.tables.measurement import ChosenKeys, Exact, PlannedMeasurement, expect
 from sourdine.tables.plan import ReleasePlan
@@ -119,6 +121,25 @@ class TableRelease(Release):
         Where there is one query it need not be named.
         """
         return figure_of(self, query, statistic)
+
+    def crosstab(
+        self,
+        rows: str,
+        columns: str,
+        *,
+        query: str | None = None,
+        statistic: str | None = None,
+        at: Mapping[str, Cell] = MappingProxyType({}),
+        sort: Sort = "declared",
+    ) -> Crosstab:
+        """The answer with keys of two columns as rows and columns, with intervals and sums. It costs nothing.
+
+        Where several answers have them, name a query and a statistic. `at` gives the keys of further columns,
+        whose sums are shown otherwise. Rows are sorted as declared, or by `value` from the largest.
+        """
+        answer = select(self.values.each, rows, columns, query, statistic)
+        consistent = adds_up(self.plan.queries, answer)
+        return crosstab_of(answer, rows, columns, at=at, sort=sort, consistent=consistent)
 
 
 def release(

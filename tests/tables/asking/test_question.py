@@ -11,7 +11,7 @@ import sourdine as sd
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables.asking import case
 from sourdine.tables.query import Query
-from sourdine.tables.statistics import Count, Regression, Units
+from sourdine.tables.statistics import Count, Quantiles, Regression, Units
 
 PEOPLE = sd.Table(
     pa.table(
@@ -149,3 +149,12 @@ def test_a_plan_takes_questions_in_every_form() -> None:
     questions = [PEOPLE.ask("a").get(Count()), Query("b", [Count()]), {"name": "c", "ask": ["count"]}]
     plan = PEOPLE.plan(questions, PEOPLE.sql("SELECT COUNT(*) FROM people", name="d"), epsilon=1)
     assert [each.name for each in plan.queries] == ["a", "b", "c", "d"]
+
+
+def test_levels_may_be_listed_and_mistakes_are_told() -> None:
+    wanted = Query("q", [Quantiles("salary", [0.5, 0.95])])
+    assert PEOPLE.ask("q").get(C.salary.quantiles(0.5, 0.95)).query == wanted
+    assert PEOPLE.ask("q").get(C.salary.quantiles([0.5, 0.95])).query == wanted
+    assert PEOPLE.ask("q").get(C.salary.quantiles(np.array([0.5, 0.95]))).query == wanted
+    with pytest.raises(InvalidParameter, match="levels must rise"):
+        PEOPLE.ask("q").get(C.salary.quantiles(0.95, 0.5))

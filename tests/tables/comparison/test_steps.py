@@ -1,5 +1,7 @@
 """What is computed from answers: the right rows, noise in common, and nothing that was not asked."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -203,3 +205,18 @@ def test_a_query_with_steps_survives_json_and_is_read_from_a_file() -> None:
 def test_the_least_interval_is_that_of_independent_noises() -> None:
     one = GroupEstimate(np.array([3.0]), np.array([0.0]), np.array([6.0]))
     assert difference(one, one).lower[0] == pytest.approx(-(18**0.5))
+
+
+def test_an_interval_that_is_cut_off_says_no_more_than_its_ends() -> None:
+    """Two means between 0 and 10 of which nothing is known may differ by 10, either way."""
+    keys, value = Keys.product([["f", "m"]]), np.array([5.0, 4.4])
+    blind = GroupEstimate(value, np.zeros(2), np.full(2, 10.0))
+    source = replace(PAY, columns=("sex",), keys=keys, estimate=blind, span=(0.0, 10.0))
+    found = apply(AnswerDifference("mean of pay", column="sex", first="m", second="f"), source)
+    assert found.estimate.lower[0] <= -10
+    assert found.estimate.upper[0] >= 10
+    known = replace(source, span=(-90.0, 90.0))
+    assert (
+        apply(AnswerDifference("mean of pay", column="sex", first="m", second="f"), known).estimate.upper[0]
+        < 10
+    )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 
 from sourdine.core.figure import Spec
+from sourdine.core.format import endless
 from sourdine.frames.expressions.calendar import start_of
 from sourdine.report.charts.base import COLOURS, INK, ROWS, Row, Series, colour_of, finish
 from sourdine.report.finding import Cell, cells_of, count_cells, name_group, name_key, show_cell
@@ -313,8 +314,13 @@ def _numbers(answer: Answer, cell: Cell) -> Row:
     """What is drawn and what is told; a value that says nothing is not drawn, only its interval."""
     blind = answer.blind(cell.lower, cell.upper)
     text = "nothing can be said" if blind else show_cell(cell, answer)
-    ends = {"lower": cell.lower, "upper": cell.upper} if answer.bounded else {}
+    ends = {"lower": _finite(cell.lower), "upper": _finite(cell.upper)} if answer.bounded else {}
     return {"value": None if blind else cell.value, **ends, "told": text}
+
+
+def _finite(end: float) -> float | None:
+    """An end that can be drawn."""
+    return None if endless(end) else end
 
 
 def _tips(answer: Answer, series: Series | None) -> "list[alt.Tooltip]":

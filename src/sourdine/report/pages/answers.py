@@ -10,9 +10,11 @@ from sourdine.report.pages.methods import percent
 from sourdine.report.table import Cell as Shown
 from sourdine.report.table import TextTable
 from sourdine.tables import Answer
+from sourdine.tables.crosstabs import Crosstab, crosstab_of
 from sourdine.tables.statistics import Chart, Scale, style_of
 
 MOST_ROWS = 200
+_FEW_ACROSS, _MOST_ACROSS = 4, 12  # columns of a crosstab
 
 
 def answer_table(answer: Answer, where: str = "", most: int = MOST_ROWS) -> TextTable:
@@ -35,6 +37,17 @@ def answer_table(answer: Answer, where: str = "", most: int = MOST_ROWS) -> Text
         rows=tuple(rows),
         note=" ".join(part for part in (_note(answer), where, more.strip()) if part),
     )
+
+
+def fitting_crosstab(answer: Answer, *, consistent: bool = False) -> Crosstab | None:
+    """An answer as a crosstab with few keys across, if it has two columns of keys and few enough."""
+    if len(answer.columns) != 2 or style_of(answer.kind).chart in (Chart.LIST, Chart.NESTED):
+        return None
+    first, second = answer.columns
+    crosstab = crosstab_of(answer, first, second, consistent=consistent)
+    if len(crosstab.column_keys) > max(len(crosstab.row_keys), _FEW_ACROSS):
+        crosstab = crosstab_of(answer, second, first, consistent=consistent)
+    return crosstab if 0 < len(crosstab.column_keys) <= _MOST_ACROSS else None
 
 
 def reading_note(answer: Answer, chart: Spec, confidence: float) -> str:

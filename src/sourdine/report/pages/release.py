@@ -12,14 +12,17 @@ from sourdine.core.figure import Figure
 from sourdine.core.format import shorten_up
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.charts.beliefs import draw_bounds
+from sourdine.report.crosstab import CrossTable, cross_table
 from sourdine.report.finding import finding
-from sourdine.report.pages.answers import answer_table, reading_note
+from sourdine.report.pages.answers import MOST_ROWS, answer_table, fitting_crosstab, reading_note
 from sourdine.report.pages.certificate import certificate_table, epsilon_words
 from sourdine.report.pages.methods import GAP, _several, methods_section, percent
 from sourdine.report.pages.page import Page, Section
 from sourdine.report.pages.quality import misfit_section, quality_section
+from sourdine.report.table import TextTable
 from sourdine.tables import Answer, ReleasePlan
 from sourdine.tables.answer import NO_INTERVAL
+from sourdine.tables.crosstabs import adds_up
 from sourdine.tables.measurement import plural
 from sourdine.tables.quality.exact import CHECKED_WORDS
 from sourdine.tables.record import Record
@@ -111,10 +114,19 @@ def _findings(record: Record, plan: ReleasePlan) -> Section:
 
 
 def _values(record: Record, plan: ReleasePlan) -> Section:
+    """Every answer as a table, crossed where it has two keys."""
+    tables: list[TextTable | CrossTable] = []
+    for answer in record.answers.each:
+        crosstab = fitting_crosstab(answer, consistent=adds_up(plan.queries, answer))
+        if crosstab is None:
+            tables.append(answer_table(answer, _where(plan, answer)))
+        else:
+            title = f"{answer.query}: {crosstab.title}"
+            tables.append(cross_table(crosstab, MOST_ROWS, where=_where(plan, answer), title=title))
     return Section(
         title="All values",
         paragraphs=("Each with the ends of its interval, where one is known.",),
-        tables=tuple(answer_table(answer, _where(plan, answer)) for answer in record.answers.each),
+        tables=tuple(tables),
     )
 
 

@@ -12,8 +12,9 @@ from sourdine.core.view import figure, view
 from sourdine.frames.schema import Category, Column, Date, Datetime, Flag, Integer, Real, Text
 from sourdine.report.charts.answers import draw_alone
 from sourdine.report.charts.forecasts import draw_forecasts
+from sourdine.report.crosstab import cross_table
 from sourdine.report.finding import finding
-from sourdine.report.pages.answers import answer_table, reading_note
+from sourdine.report.pages.answers import MOST_ROWS, answer_table, reading_note
 from sourdine.report.pages.methods import percent
 from sourdine.report.pages.page import Section
 from sourdine.report.pages.quality import quality_section
@@ -21,6 +22,7 @@ from sourdine.report.table import Cell, TextTable
 from sourdine.report.views.accounting import release_view
 from sourdine.report.views.view import View
 from sourdine.tables import Answer, Answers, FoundBounds, ReleasePlan, Table, TableRelease
+from sourdine.tables.crosstabs import Crosstab
 from sourdine.tables.forecast import quality_forecast
 from sourdine.tables.measurement import plural
 from sourdine.tables.quality.exact import CHECKED_WORDS, ExactQuality
@@ -130,6 +132,12 @@ def _answer(answer: Answer) -> View:
         title=finding(answer, answer.confidence),
         sections=(Section(title="", tables=(answer_table(answer, most=_MOST_ROWS),)),),
     )
+
+
+@view.register
+def _crosstab(crosstab: Crosstab) -> View:
+    table = cross_table(crosstab, MOST_ROWS, title="")
+    return View(title=crosstab.title, sections=(Section(title="", tables=(table,)),))
 
 
 @figure.register

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from pydantic import ValidationError
+
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions import ColumnValue, Expression
+from sourdine.frames.mistakes import told
 from sourdine.tables.comparison.steps import (
     AnswerChange,
     AnswerDifference,
@@ -42,7 +45,10 @@ class AskedOf:
     def statistic(self) -> Statistic:
         """The statistic itself: what is computed is called by its text."""
         named = {name: name_of(tree) for name, tree in self.columns.items()}
-        return BY_KIND[self.kind].model_validate({"kind": self.kind, **named, **self.fields})
+        try:
+            return BY_KIND[self.kind].model_validate({"kind": self.kind, **named, **self.fields})
+        except ValidationError as problem:
+            raise told(problem, BY_KIND[self.kind].__name__) from None
 
     @property
     def derived(self) -> dict[str, Expression]:

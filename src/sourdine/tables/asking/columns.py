@@ -11,6 +11,8 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions import (
     Absolute,
@@ -276,8 +278,10 @@ class AskedNumber(_Ordered):
         """The standard deviation."""
         return AskedOf("deviation", {"column": self.tree})
 
-    def quantiles(self, *levels: float, method: str = "auto") -> AskedOf:
-        """Quantiles at some levels, such as 0.25, 0.5, 0.75."""
+    def quantiles(self, *levels: float | Sequence[float], method: str = "auto") -> AskedOf:
+        """Quantiles at some levels, such as 0.25, 0.5, 0.75, or a list of them."""
+        if len(levels) == 1 and isinstance(levels[0], Sequence | np.ndarray):
+            levels = tuple(map(float, levels[0]))
         return AskedOf("quantiles", {"column": self.tree}, {"levels": levels, "method": method})
 
     def median(self) -> AskedOf:

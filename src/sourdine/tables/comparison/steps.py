@@ -6,8 +6,8 @@ Each step is declared beside what is asked. It reads noisy answers alone, so it 
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,14 @@ Shared = Callable[[str, str, tuple[str, ...] | None], bool]
 Key = str | int | bool
 NO_ENDS = (-sys.float_info.max, sys.float_info.max)
 """What stands for no end of an interval, so that every file of numbers can hold it."""
+
+
+class Compared(Protocol):
+    """A difference or a ratio of estimates."""
+
+    def __call__(
+        self, first: GroupEstimate, second: GroupEstimate, *, independent: bool = True
+    ) -> GroupEstimate: ...
 
 
 class AnswerStep(Declared, ABC):
@@ -123,12 +131,12 @@ class AnswerDifference(AnswerStep):
     def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
         source = answers[self.of]
         if self.less is not None:
-            alone = not shared(self.of, self.less, ())
-            return self._made(
-                source, difference(source.estimate, _like(source, answers[self.less]), independent=alone)
-            )
+            other, alone = answers[self.less], not shared(self.of, self.less, ())
+            pair = _Side(source.estimate, source.span), _Side(_like(source, other), other.span)
+            return self._made(source, _joined(difference, *pair, independent=alone))
         rest, one, two = _sides(source, str(self.column), self.first, self.second)
-        found = difference(one, two, independent=not shared(self.of, self.of, self.over or None))
+        alone = not shared(self.of, self.of, self.over or None)
+        found = _joined(difference, _Side(one, source.span), _Side(two, source.span), independent=alone)
         return self._made(source, found, **rest)
 
 
@@ -184,12 +192,12 @@ class AnswerRatio(AnswerStep):
         source = answers[self.of]
         if self.per is not None:
             below = answers[self.per]
-            found = ratio(
-                source.estimate, _like(source, below), independent=not shared(self.of, self.per, ())
-            )
+            pair = _Side(source.estimate, source.span), _Side(_like(source, below), below.span)
+            found = _joined(ratio, *pair, independent=not shared(self.of, self.per, ()))
             return self._made(source, found, measure=f"{source.measure} per {below.measure}")
         rest, one, two = _sides(source, str(self.column), self.first, self.second)
-        found = ratio(one, two, independent=not shared(self.of, self.of, self.over or None))
+        alone = not shared(self.of, self.of, self.over or None)
+        found = _joined(ratio, _Side(one, source.span), _Side(two, source.span), independent=alone)
         return self._made(source, found, measure="ratio", **rest)
 
 
@@ -259,11 +267,11 @@ class AnswerChange(AnswerStep):
         later, earlier = order[follows], order[follows - 1]
         places = np.argsort(later)  # as the answer is sorted
         later, earlier = later[places], earlier[places]
-        now, before = _at(estimate, later), _at(estimate, earlier)
+        now, before = (_Side(_at(estimate, places), source.span) for places in (later, earlier))
         if not self.relative:
-            found, changes = difference(now, before, independent=independent), {}
+            found, changes = _joined(difference, now, before, independent=independent), {}
         else:
-            found = ratio(now, before, independent=independent)
+            found = _joined(ratio, now, before, independent=independent)
             found = GroupEstimate(found.value - 1, found.lower - 1, found.upper - 1)
             changes = {"measure": "relative change"}
         return self._made(source, found, keys=source.keys.take(later), **changes)
@@ -365,6 +373,31 @@ def _check_sides(
         )
     if other is None and first == second:
         raise ValueError("first and second must be two keys")
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One of two that are compared, and what its values may be."""
+
+    estimate: GroupEstimate
+    span: tuple[float, float] | None
+
+    @property
+    def cut(self) -> NDArray[np.bool_]:
+        """Where an interval ends at what is possible: its noise goes further, so it is no measure of it."""
+        low, high = (-np.inf, np.inf) if self.span is None else self.span
+        ends: NDArray[np.bool_] = (self.estimate.lower <= low) | (self.estimate.upper >= high)
+        return ends
+
+
+def _joined(make: Compared, one: _Side, two: _Side, *, independent: bool) -> GroupEstimate:
+    """Two sides compared; where an interval was cut off, by its ends alone, as if noise were in common."""
+    apart = make(one.estimate, two.estimate, independent=False)
+    if not independent:
+        return apart
+    near, cut = make(one.estimate, two.estimate, independent=True), one.cut | two.cut
+    lower, upper = np.where(cut, apart.lower, near.lower), np.where(cut, apart.upper, near.upper)
+    return GroupEstimate(near.value, lower, upper)
 
 
 def _at(estimate: GroupEstimate, places: NDArray[Any]) -> GroupEstimate:
