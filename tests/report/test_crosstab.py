@@ -41,7 +41,7 @@ def test_a_page_shows_values_over_their_intervals_and_obeys_no_key() -> None:
 
 def test_rows_beyond_what_is_shown_are_counted_and_the_sums_stay() -> None:
     table = cross_table(crosstab_of(answer(30, 2), "town", "year"), 10)
-    assert [label for label, _ in table.rows][-1] == "all"
+    assert table.rows[-1][0] == "all"
     assert len(table.rows) == 11
     assert "20 more rows" in table.note
     lines = list(table.lines())

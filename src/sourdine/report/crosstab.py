@@ -1,10 +1,9 @@
 """Crosstabs as pages and terminals show them: keys on two sides, a value over its interval in each cell."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sourdine.core.escaping import tame
+from sourdine.report.table import TextTable
 from sourdine.tables.answer import ALL
 from sourdine.tables.crosstabs import Crosstab
 from sourdine.tables.crosstabs.cell import CellText
@@ -12,34 +11,24 @@ from sourdine.tables.crosstabs.files import key_text
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrossTable:
-    """Cells under the keys of columns and beside those of rows; sums, if any, stand last."""
+class CrossTable(TextTable):
+    """A table whose first column holds the keys of rows; `cells` are the others, value and interval apart.
+
+    Sums, if any, stand in the last row and the last column.
+    """
 
     crossed: ClassVar[bool] = True
-    name: str
-    title: str
-    sides: tuple[str, str]  # the names of rows and of columns
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[CellText, ...]], ...]
+    over: str  # what the keys of columns are of
+    cells: tuple[tuple[CellText, ...], ...]
     sums: tuple[bool, bool] = (False, False)  # in the last row, in the last column
-    note: str = ""
 
-    def shown(self) -> tuple[tuple[str, ...], ...]:
-        """The rows as people read them, each with its key first."""
-        return tuple((label, *map(str, cells)) for label, cells in self.rows)
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        return self.columns[1:]
 
-    def lines(self) -> Iterator[str]:
-        """The table as lines of text, for terminals."""
-        grid = [(self.sides[0], *self.columns), *self.shown()]
-        texts = [[tame(cell) for cell in row] for row in grid]
-        wide = [max(len(row[place]) for row in texts) for place in range(len(texts[0]))]
-        if self.title:
-            yield tame(self.title)
-        for label, *cells in texts:
-            aligned = (cell.rjust(width) for cell, width in zip(cells, wide[1:], strict=True))
-            yield "  ".join([label.ljust(wide[0]), *aligned]).rstrip()
-        if self.note:
-            yield tame(self.note)
+    @property
+    def wordy(self) -> bool:
+        return False
 
 
 def cross_table(crosstab: Crosstab, most: int, *, where: str = "", title: str | None = None) -> CrossTable:
@@ -50,18 +39,16 @@ def cross_table(crosstab: Crosstab, most: int, *, where: str = "", title: str | 
         places = [*places[:most], *(places[-1:] if summed[0] else [])]
     hidden = len(crosstab.row_keys) - len(places)
     more = f"{hidden:,} more rows are in the file of answers." if hidden else ""
+    across = range(len(crosstab.column_keys))
+    cells = tuple(tuple(crosstab.text(place, other) for other in across) for place in places)
+    labels = (key_text(crosstab.row_keys[place]) for place in places)
     return CrossTable(
         name=f"{crosstab.query} {crosstab.statistic}",
         title=crosstab.title if title is None else title,
-        sides=(crosstab.rows, crosstab.columns),
-        columns=tuple(map(key_text, crosstab.column_keys)),
-        rows=tuple(
-            (
-                key_text(crosstab.row_keys[place]),
-                tuple(crosstab.text(place, other) for other in range(len(crosstab.column_keys))),
-            )
-            for place in places
-        ),
+        columns=(crosstab.rows, *map(key_text, crosstab.column_keys)),
+        rows=tuple((label, *map(str, row)) for label, row in zip(labels, cells, strict=True)),
+        over=crosstab.columns,
+        cells=cells,
         sums=summed,
         note=" ".join(part for part in (*crosstab.notes, where, more) if part),
     )

@@ -129,17 +129,17 @@ class TableRelease(Release):
         *,
         query: str | None = None,
         statistic: str | None = None,
-        at: Mapping[str, Cell] = MappingProxyType({}),
+        fixed: Mapping[str, Cell] = MappingProxyType({}),
         sort: Sort = "declared",
     ) -> Crosstab:
         """The answer with keys of two columns as rows and columns, with intervals and sums. It costs nothing.
 
-        Where several answers have them, name a query and a statistic. `at` gives the keys of further columns,
+        Where several answers have them, name a query and a statistic. `fixed` gives keys of further columns,
         whose sums are shown otherwise. Rows are sorted as declared, or by `value` from the largest.
         """
         answer = select(self.values.each, rows, columns, query, statistic)
         consistent = adds_up(self.plan.queries, answer)
-        return crosstab_of(answer, rows, columns, at=at, sort=sort, consistent=consistent)
+        return crosstab_of(answer, rows, columns, fixed=fixed, sort=sort, consistent=consistent)
 
 
 def release(

@@ -12,7 +12,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.keys import Keys
 from sourdine.tables.answer import ALL, Answer
 from sourdine.tables.comparison.show import RowOrder, Show
-from sourdine.tables.crosstabs import Sums, crosstab_of
+from sourdine.tables.crosstabs import CrosstabSums, crosstab_of
 from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.release import TableRelease, _carry_out
 from sourdine.testing import SeededBits
@@ -61,10 +61,11 @@ def truth(*wanted: tuple[str, object]) -> int:
 
 
 @pytest.mark.parametrize(
-    ("query", "sums"), [("counts", Sums.CELLS), ("whole", Sums.MEASURED), ("sums", Sums.CELLS)]
+    ("query", "sums"),
+    [("counts", CrosstabSums.CELLS), ("whole", CrosstabSums.MEASURED), ("sums", CrosstabSums.CELLS)],
 )
 def test_every_cell_is_the_count_of_its_group_and_sums_add_up(
-    release: TableRelease, query: str, sums: Sums
+    release: TableRelease, query: str, sums: CrosstabSums
 ) -> None:
     table = release.crosstab("region", "sex", query=query)
     assert (table.row_keys, table.column_keys) == ((*REGIONS, ALL), ("f", "m", ALL))
@@ -74,28 +75,28 @@ def test_every_cell_is_the_count_of_its_group_and_sums_add_up(
             value, lower, upper = table.at(row, column)
             assert lower <= truth(("region", row), ("sex", column)) <= upper
             assert lower <= value <= upper
-    value = table.estimate.value
-    assert np.array_equal(value[:-1].sum(axis=0), value[-1])
-    assert np.array_equal(value[:, :-1].sum(axis=1), value[:, -1])
+    cells = table.estimate.value
+    assert np.array_equal(cells[:-1].sum(axis=0), cells[-1])
+    assert np.array_equal(cells[:, :-1].sum(axis=1), cells[:, -1])
 
 
 def test_sides_may_be_exchanged_and_further_columns_fixed(release: TableRelease) -> None:
     one, other = (release.crosstab(*sides, query="pay") for sides in (("region", "sex"), ("sex", "region")))
     assert np.array_equal(one.estimate.value, other.estimate.value.T)
-    well = release.crosstab("region", "sex", query="sums", at={"well": True})
+    well = release.crosstab("region", "sex", query="sums", fixed={"well": True})
     assert well.at("north", "f")[0] == truth(("region", "north"), ("sex", "f"), ("well", True))
     assert well.title == "People by region and sex, well True"
     with pytest.raises(InvalidParameter, match="Say which"):
-        release.crosstab("region", "sex", query="sums", at={"well": "perhaps"})
-    with pytest.raises(InvalidParameter, match="not in `at`"):
-        release.crosstab("region", "sex", query="sums", at={"sex": "f"})
+        release.crosstab("region", "sex", query="sums", fixed={"well": "perhaps"})
+    with pytest.raises(InvalidParameter, match="not be fixed"):
+        release.crosstab("region", "sex", query="sums", fixed={"sex": "f"})
     with pytest.raises(InvalidParameter, match="no column 'age'"):
-        release.crosstab("region", "sex", query="counts", at={"age": 3})
+        release.crosstab("region", "sex", query="counts", fixed={"age": 3})
 
 
 def test_values_that_do_not_add_up_have_no_sums(release: TableRelease) -> None:
     table = release.crosstab("region", "sex", query="pay")
-    assert table.sums is Sums.NONE
+    assert table.sums is CrosstabSums.NONE
     assert ALL not in (*table.row_keys, *table.column_keys)
     assert "no sums" in " ".join(table.notes)
 
@@ -156,13 +157,13 @@ def test_sums_allow_for_all_noises_and_only_of_what_is_all_there() -> None:
     assert table.at("n", ALL) == (3, np.floor(3 - 3 * 2**0.5), np.ceil(3 + 4 * 2**0.5))
     assert table.at(ALL, ALL) == (10, 10 - 3 * 2, 10 + 4 * 2)
     holed = crosstab_of(counts([("n", "f"), ("n", "m"), ("s", "f")]), "region", "sex")
-    assert holed.sums is Sums.NONE
+    assert holed.sums is CrosstabSums.NONE
     assert np.isnan(holed.at("s", "m")).all()
     assert str(holed.text(1, 1)) == "–"
     chosen = counts([("n", "f"), ("s", "f")], chosen=("region",))
-    assert crosstab_of(chosen, "region", "sex").sums is Sums.NONE
+    assert crosstab_of(chosen, "region", "sex").sums is CrosstabSums.NONE
     named = counts([("all", "f"), ("s", "f")])
-    assert crosstab_of(named, "region", "sex").sums is Sums.NONE
+    assert crosstab_of(named, "region", "sex").sums is CrosstabSums.NONE
 
 
 def test_rows_of_an_answer_that_is_sorted_keep_their_cells() -> None:
@@ -174,6 +175,6 @@ def test_rows_of_an_answer_that_is_sorted_keep_their_cells() -> None:
 
 def test_an_empty_answer_is_an_empty_crosstab() -> None:
     table = crosstab_of(counts([]), "region", "sex")
-    assert (table.row_keys, table.column_keys, table.sums) == ((), (), Sums.NONE)
+    assert (table.row_keys, table.column_keys, table.sums) == ((), (), CrosstabSums.NONE)
     assert "region (0)" in repr(table)
     assert "no sums" in str(table)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from sourdine.core import disk
 from sourdine.core.figure import Figure, Spec
-from sourdine.report.crosstab import CrossTable
 from sourdine.report.table import TextTable
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ class Section:
     paragraphs: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()  # words, and the file they lead to
-    tables: tuple[TextTable | CrossTable, ...] = ()
+    tables: tuple[TextTable, ...] = ()
     figures: tuple[Figure, ...] = ()
 
 

@@ -12,7 +12,7 @@ from sourdine.core.figure import Figure
 from sourdine.core.format import shorten_up
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.charts.beliefs import draw_bounds
-from sourdine.report.crosstab import CrossTable, cross_table
+from sourdine.report.crosstab import cross_table
 from sourdine.report.finding import finding
 from sourdine.report.pages.answers import MOST_ROWS, answer_table, fitting_crosstab, reading_note
 from sourdine.report.pages.certificate import certificate_table, epsilon_words
@@ -115,7 +115,7 @@ def _findings(record: Record, plan: ReleasePlan) -> Section:
 
 def _values(record: Record, plan: ReleasePlan) -> Section:
     """Every answer as a table, crossed where it has two keys."""
-    tables: list[TextTable | CrossTable] = []
+    tables: list[TextTable] = []
     for answer in record.answers.each:
         crosstab = fitting_crosstab(answer, consistent=adds_up(plan.queries, answer))
         if crosstab is None:

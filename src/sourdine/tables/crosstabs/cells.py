@@ -15,7 +15,7 @@ ENDS = ("value", "lower", "upper")
 _LISTED = 8
 
 
-class Sums(Enum):
+class CrosstabSums(Enum):
     """Where the sums of rows and columns come from."""
 
     NONE = "There are no sums: such values do not add up, or not all of them are shown."
@@ -41,7 +41,7 @@ class CrossCells:
     row_keys: tuple[Cell, ...]
     column_keys: tuple[Cell, ...]
     estimate: GroupEstimate = field(repr=False)
-    sums: Sums = Sums.NONE
+    sums: CrosstabSums = CrosstabSums.NONE
     fixed: tuple[tuple[str, Cell], ...] = ()
     span: tuple[float, float] | None = None
     chosen: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ where people read them, they are rounded to what their noise supports.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from sourdine.core.view import Viewable
 from sourdine.frames.keys import Cell, KeyColumn, Keys
 from sourdine.tables.answer import ALL, Answer
 from sourdine.tables.comparison.intervals import total
-from sourdine.tables.crosstabs.cells import ENDS, CrossCells, Sums
+from sourdine.tables.crosstabs.cells import ENDS, CrossCells, CrosstabSums
 from sourdine.tables.crosstabs.files import csv_of, keep, markdown_of
 from sourdine.tables.crosstabs.workbook import write_workbook
 from sourdine.tables.estimate import Floats, GroupEstimate
@@ -72,31 +73,31 @@ def crosstab_of(
     rows: str,
     columns: str,
     *,
-    at: Mapping[str, Cell] | None = None,
+    fixed: Mapping[str, Cell] = MappingProxyType({}),
     sort: Sort = "declared",
     consistent: bool = False,
 ) -> Crosstab:
-    """The crosstab of an answer that has both columns among its keys; `at` are the keys of all others."""
+    """The crosstab of an answer that has both columns among its keys; `fixed` are the keys of all others."""
     if sort not in ("declared", "value"):
         raise InvalidParameter(f"A crosstab is sorted as 'declared' or by 'value'. Got {sort!r}.")
-    fixed = dict(at or {})
+    layer = dict(fixed)
     for name in answer.columns:
         if name not in (rows, columns):
-            fixed.setdefault(name, ALL)
+            layer.setdefault(name, ALL)
     for name in (rows, columns):
-        if name in fixed or name not in answer.columns:
+        if name in layer or name not in answer.columns:
             raise InvalidParameter(
                 f"The crosstab of '{answer.statistic}' has rows by '{rows}' and columns by '{columns}'. Each "
-                f"must be a key of the answer ({', '.join(answer.columns)}), and not in `at`."
+                f"must be a key of the answer ({', '.join(answer.columns)}), and not be fixed."
             )
-    keys, estimate = _layer(answer, fixed)
+    keys, estimate = _layer(answer, layer)
     down, across = (_side(keys.columns[answer.columns.index(name)]) for name in (rows, columns))
     grid = _grid(estimate, down, across)
-    sums = Sums.NONE
+    sums = CrosstabSums.NONE
     if answer.kind == "contingency" and (ALL in down.keys or ALL in across.keys):
-        sums = Sums.MEASURED if consistent else Sums.CELLS
+        sums = CrosstabSums.MEASURED if consistent else CrosstabSums.CELLS
     elif _adds_up(answer, down, across, grid):
-        sums, grid = Sums.CELLS, _with_sums(grid)
+        sums, grid = CrosstabSums.CELLS, _with_sums(grid)
         down, across = (_Side((*side.keys, ALL), side.places) for side in (down, across))
     if sort == "value":
         order = _order(down, across, grid)
@@ -113,7 +114,7 @@ def crosstab_of(
         column_keys=across.keys,
         estimate=grid,
         sums=sums,
-        fixed=tuple(fixed.items()),
+        fixed=tuple(layer.items()),
         span=answer.span,
         chosen=answer.chosen,
         whole=answer.whole,
@@ -144,7 +145,7 @@ def _layer(answer: Answer, fixed: Mapping[str, Cell]) -> tuple[Keys, GroupEstima
         wanted = ", ".join(f"'{name}'" for name in fixed)
         raise InvalidParameter(
             f"The answer '{answer.statistic}' of '{answer.query}' has keys for {wanted} too. Say which of "
-            f'them are shown, as in at={{"{next(iter(fixed))}": KEY}}, by one of its keys.'
+            f'them are shown, as in fixed={{"{next(iter(fixed))}": KEY}}, by one of its keys.'
         )
     held = answer.estimate
     return answer.keys.take(here), GroupEstimate(held.value[here], held.lower[here], held.upper[here])
