@@ -158,3 +158,15 @@ def test_levels_may_be_listed_and_mistakes_are_told() -> None:
     assert PEOPLE.ask("q").get(C.salary.quantiles(np.array([0.5, 0.95]))).query == wanted
     with pytest.raises(InvalidParameter, match="levels must rise"):
         PEOPLE.ask("q").get(C.salary.quantiles(0.95, 0.5))
+
+
+def test_no_name_of_a_column_is_taken() -> None:
+    names = ("items", "keys", "values", "get")
+    whole = {"type": "integer", "lower": 1, "upper": 9}
+    table = sd.Table(
+        pa.table({name: [1] for name in names}), unit="person", columns=dict.fromkeys(names, whole)
+    )
+    for name in names:
+        assert getattr(table.c, name).tree == table.c[name].tree
+    assert "items" in table.c
+    assert list(table.c) == list(names)

@@ -5,7 +5,7 @@ mean. What does not fit is refused on the line where it is written. None of them
 """
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
@@ -418,7 +418,7 @@ def column_of(tree: Expression, kinds: Kinds) -> AskedColumn:
             return AskedDate(tree, kinds)
 
 
-class Columns(Mapping[str, AskedColumn]):
+class Columns:
     """The columns of a table, by attribute or by name; an editor completes them."""
 
     def __init__(self, schema: Schema) -> None:
@@ -437,6 +437,9 @@ class Columns(Mapping[str, AskedColumn]):
                 f"The column '{name}' is not declared.{meant} Declared are {', '.join(self._kinds)}."
             )
         return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._kinds
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._kinds)
