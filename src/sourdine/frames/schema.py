@@ -409,12 +409,10 @@ def derived_column(name: str, tree: Expression, kinds: Mapping[str, Kind]) -> Co
             lower, upper, step = kind.lower, kind.upper, kind.step
             if kind.whole and upper - lower <= MOST_STEPS:
                 return DerivedInteger(lower=int(lower), upper=int(upper), expression=tree)
-            while any(decimal(float(each)) != each for each in (lower, upper, step)):
-                # a grid that floats can tell, as near as it gets
-                step = coarse_enough(_power_of_two(step), lower - 4 * step, upper + 4 * step)
+            if any(decimal(float(each)) != each for each in (lower, upper, step)):
+                # steps that floats tell exactly as they are written: a few digits
+                step = coarse_enough(_power_of_ten(step), lower - 4 * step, upper + 4 * step)
                 lower, upper = math.floor(lower / step) * step, math.ceil(upper / step) * step
-                if step.numerator.bit_count() == step.denominator.bit_count() == 1:
-                    break
             return DerivedReal(
                 lower=float(lower), upper=float(upper), granularity=float(step), expression=tree
             )
@@ -432,14 +430,14 @@ def derived_column(name: str, tree: Expression, kinds: Mapping[str, Kind]) -> Co
     )
 
 
-def _power_of_two(step: Fraction) -> Fraction:
-    """The largest power of two that is not above a step."""
-    found = Fraction(1)
-    while found > step:
-        found /= 2
-    while found * 2 <= step:
-        found *= 2
-    return found
+def _power_of_ten(step: Fraction) -> Fraction:
+    """The largest power of ten that is not above a step."""
+    power = Fraction(1)
+    while power > step:
+        power /= 10
+    while power * 10 <= step:
+        power *= 10
+    return power
 
 
 def derivation(name: str, given: object) -> Expression:

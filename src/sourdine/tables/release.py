@@ -231,8 +231,11 @@ def check_source(plan: ReleasePlan, source: Source) -> None:
             "The table was opened with other declarations than the plan was made with. "
             "The plan's distances may be too short for it. Open it with the plan's schema and unit."
         )
+    table = computing(plan, source)
+    table.view  # noqa: B018 (what cannot be computed is refused here, and not after the charge)
     for line in plan.lines:
-        line.measurement.check_source(computing(plan, source))
+        line.measurement.scope.sql(table)
+        line.measurement.check_source(table)
 
 
 def computing(plan: ReleasePlan, source: Source) -> Source:

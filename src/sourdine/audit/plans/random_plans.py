@@ -6,11 +6,13 @@ from typing import Any
 from sourdine.audit.plans.cells import Dice
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.mock import mock_source
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Date, Datetime, Schema
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
+from sourdine.tables.release import check_source
 from sourdine.tables.statistics import STATISTICS
 from sourdine.testing import SeededBits
 
@@ -73,7 +75,7 @@ def random_plan(kind: str, seed: int) -> ReleasePlan:
     while True:
         try:
             plan = _draw(kind, dice)
-            assert plan.lines
+            check_source(plan, mock_source(plan.schema, plan.unit, 1))
             return plan
         except InvalidParameter:  # some methods need more than a grid or an epsilon gives
             continue
