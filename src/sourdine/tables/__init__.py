@@ -2,6 +2,7 @@
 
 from sourdine.tables.answer import Answer, Answers, write_answers
 from sourdine.tables.bounds import BoundsPlan, FoundBounds, find_bounds
+from sourdine.tables.crosstabs import Crosstab
 from sourdine.tables.forecast import Forecast, epsilon_for, forecasts
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
@@ -32,6 +33,7 @@ __all__ = [
     "BoundsPlan",
     "Contingency",
     "Count",
+    "Crosstab",
     "DataQuality",
     "ExactQuality",
     "Forecast",

@@ -18,7 +18,7 @@ _LISTED = 8
 class CrosstabSums(Enum):
     """Where the sums of rows and columns come from."""
 
-    NONE = "There are no sums: such values do not add up, or not all of them are shown."
+    NONE = "There are no sums: only counts of records are added up, where none is left out."
     CELLS = "Sums are those of the noisy cells, so they add up; their intervals allow for all noises in them."
     MEASURED = "Sums were measured too. All numbers were made whole and add up."
 
