@@ -118,10 +118,9 @@ class NoisyPairs(Numbers):
         rows = np.arange(over.size)
 
         def outside(share: Floats) -> NDArray[np.bool_]:
-            at = (np.arcsinh(share) - scale[0]) / (scale[1] - scale[0])
-            left = np.clip(at.astype(np.intp), 0, _TESTS - 2)
-            part = np.clip(at - left, 0, 1)
-            # a reach is convex in the ratio, so what is interpolated is never too small
+            left = np.clip(np.searchsorted(tests, share, side="right") - 1, 0, _TESTS - 2)
+            part = np.clip((share - tests[left]) / (tests[left + 1] - tests[left]), 0, 1)
+            # a reach is convex in the ratio, so what lies on a line between two is never too small
             reach = (1 - part) * reaches[rows, left] + part * reaches[rows, left + 1]
             far: NDArray[np.bool_] = np.abs(over - share * under) > reach + slack(share)
             return far

@@ -13,6 +13,7 @@ from sourdine.core.notation import either, value
 from sourdine.frames.expressions import ColumnValue, Expression, ExpressionField, read_expression
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, by_hand, decimal, declare
+from sourdine.tables.comparison.declared import Compared
 from sourdine.tables.comparison.show import EVERYTHING, Show
 from sourdine.tables.comparison.steps import STEPS, AnswerStep, long_step
 from sourdine.tables.condition import check_column, check_condition, read_where
@@ -127,46 +128,7 @@ class Query(Declared):
                     "Leave it out of 'by', or out of what is asked."
                 )
         self._check_open(schema)
-        self._check_steps(schema)
-
-    def _check_steps(self, schema: Schema) -> None:
-        """Refuse to compare what is not asked for, or keys that may not be shown."""
-        columns = {each.label: (*self.by, *each.adds) for each in self.ask}
-        for step in self.compare:
-            for label in step.uses:
-                if label not in columns:
-                    raise InvalidParameter(
-                        f"The query '{self.name}' compares '{label}', which it does not ask for. "
-                        f"Ask for it, or compare one of {', '.join(map(repr, columns))}."
-                    )
-            held = columns[step.of]
-            for name in step.over:
-                if name not in held:
-                    raise InvalidParameter(
-                        f"The query '{self.name}' compares groups of '{name}', by which it does not group. "
-                        "Put it into 'by'."
-                    )
-                if step.keys and name not in schema.columns:
-                    continue  # keys that a statistic adds, such as levels
-                if step.keys and schema.open([name]):
-                    raise InvalidParameter(
-                        f"The query '{self.name}' compares keys of '{name}', which are chosen privately, so "
-                        "that they may not be shown. Declare the keys of the column to compare them."
-                    )
-                for key in step.keys:
-                    if key not in schema.keys(name):
-                        raise InvalidParameter(
-                            f"The query '{self.name}' compares the key {key!r}, which the column '{name}' "
-                            "does not declare. Use one of its keys."
-                        )
-            columns[step.label] = tuple(name for name in held if not step.keys or name not in step.over)
-        first = columns[self.ask[0].label]
-        for name in self.show.uses:
-            if name not in columns and name not in first:
-                raise InvalidParameter(
-                    f"The query '{self.name}' shows its rows by '{name}', which is neither asked for nor "
-                    "grouped by. Ask for it too."
-                )
+        Compared(self.name, self.by, self.ask, self.compare, self.show).check(schema)
 
     def _check_open(self, schema: Schema) -> None:
         """Refuse keys that are chosen privately where they cannot be."""

@@ -21,7 +21,15 @@ from sourdine.frames.expressions.kinds import (
     TextKind,
     TruthKind,
 )
-from sourdine.frames.expressions.tree import ColumnValue, Constant, Expression, Kinds, RecordCells, walk
+from sourdine.frames.expressions.tree import (
+    ColumnValue,
+    Constant,
+    Expression,
+    Kinds,
+    RecordCells,
+    check_tree,
+    walk,
+)
 from sourdine.frames.expressions.truths import All, Among, AnyOf, Comparison, IsMissing, Like, Not
 
 __all__ = [
@@ -70,6 +78,7 @@ __all__ = [
     "TimeBetween",
     "TimePeriod",
     "TruthKind",
+    "check_tree",
     "read_condition",
     "read_expression",
     "walk",

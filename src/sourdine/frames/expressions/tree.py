@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
+from itertools import islice
 from typing import Protocol
 
 from sourdine.core.errors import InvalidParameter
@@ -131,7 +132,8 @@ def walk(tree: Expression) -> Iterator[Expression]:
 
 def check_tree(tree: Expression) -> None:
     """Refuse a tree that an engine would take too long to read."""
-    if sum(1 for _ in walk(tree)) > _MOST_NODES or _depth(tree) > _DEEPEST:
+    # parts may be shared, so that all of them would take too long to count
+    if next(islice(walk(tree), _MOST_NODES, None), None) is not None or _depth(tree) > _DEEPEST:
         raise InvalidParameter(
             f"An expression has more than {_MOST_NODES:,} parts, or more than {_DEEPEST} inside each other. "
             "Declare parts of it as columns of their own."

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Declared, as_tuples
@@ -25,12 +25,22 @@ _TESTS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
+_FARTHEST = 10**100
+
+
 class RowFilter(Declared):
     """Rows whose answer, or key, compares so with a constant. `of` is the label of an answer or a column."""
 
     of: str
     sign: Sign
     value: int | float | str | bool
+
+    @field_validator("value")
+    @classmethod
+    def _sized(cls, held: int | float | str | bool) -> int | float | str | bool:
+        if not isinstance(held, str) and not abs(held) <= _FARTHEST:
+            raise ValueError("it must be a number up to 1e100 in size")
+        return held
 
 
 class RowOrder(Declared):
@@ -45,7 +55,7 @@ class Show(Declared):
 
     having: tuple[RowFilter, ...] = Field(default=(), max_length=64)
     order: tuple[RowOrder, ...] = Field(default=(), max_length=64)
-    limit: int | None = Field(default=None, ge=1)
+    limit: int | None = Field(default=None, ge=1, le=1 << 40)
 
     @model_validator(mode="before")
     @classmethod

@@ -24,6 +24,7 @@ from sourdine.tables.estimate import Floats, GroupEstimate
 Shared = Callable[[str, str, tuple[str, ...] | None], bool]
 """Whether two answers, by their labels, have noise in common; or groups of one that differ in columns."""
 Key = str | int | bool
+MOST_FACTOR = 10**100
 NO_ENDS = (-sys.float_info.max, sys.float_info.max)
 """What stands for no end of an interval, so that every file of numbers can hold it."""
 
@@ -60,6 +61,10 @@ class AnswerStep(Declared, ABC):
     @property
     def keys(self) -> tuple[Key, ...]:
         """The keys of that column, where it names them; its answer then has the column no more."""
+        return ()
+
+    def mixes(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Those columns of its answer whose keys have noise in common after it."""
         return ()
 
     @abstractmethod
@@ -107,7 +112,7 @@ class AnswerDifference(AnswerStep):
 
     @model_validator(mode="after")
     def _stated(self) -> "AnswerDifference":
-        _check_sides(self.column, self.first, self.second, self.less, "less")
+        _check_sides(self.column, self.first, self.second, self.less, of=self.of, word="less")
         return self
 
     @property
@@ -167,7 +172,7 @@ class AnswerRatio(AnswerStep):
 
     @model_validator(mode="after")
     def _stated(self) -> "AnswerRatio":
-        _check_sides(self.column, self.first, self.second, self.per, "per")
+        _check_sides(self.column, self.first, self.second, self.per, of=self.of, word="per")
         return self
 
     @property
@@ -223,6 +228,9 @@ class AnswerShare(AnswerStep):
     def over(self) -> tuple[str, ...]:
         return () if self.column is None else (self.column,)
 
+    def mixes(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        return self.over or columns
+
     def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
         source = answers[self.of]
         independent, estimate = not shared(self.of, self.of, self.over or None), source.estimate
@@ -258,6 +266,9 @@ class AnswerChange(AnswerStep):
     def over(self) -> tuple[str, ...]:
         return (self.column,)
 
+    def mixes(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        return self.over
+
     def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
         source = answers[self.of]
         independent, estimate = not shared(self.of, self.of, self.over or None), source.estimate
@@ -287,9 +298,9 @@ class AnswerFormula(AnswerStep):
     """
 
     kind: Literal["formula"] = "formula"
-    factor: int | float = 1
+    factor: int | float = Field(default=1, ge=-MOST_FACTOR, le=MOST_FACTOR)
     power: int = Field(default=1, ge=1, le=8)
-    offset: int | float = 0
+    offset: int | float = Field(default=0, ge=-MOST_FACTOR, le=MOST_FACTOR)
     name: str | None = Field(default=None, max_length=200)
 
     @by_hand
@@ -298,6 +309,12 @@ class AnswerFormula(AnswerStep):
     ) -> None:
         given = {"factor": factor, "power": power, "offset": offset, "name": name}
         declare(super().__init__, "AnswerFormula", of=of, **given)
+
+    @model_validator(mode="after")
+    def _stated(self) -> "AnswerFormula":
+        if self.factor == 0:
+            raise ValueError("its factor must not be 0, which tells nothing")
+        return self
 
     @property
     def label(self) -> str:
@@ -350,18 +367,27 @@ def compared(steps: Sequence[AnswerStep], answers: Sequence[Answer], shared: Sha
     """The answers of a query, and what is computed from them."""
     found = {each.statistic: each for each in answers}
     sources = {each.statistic: frozenset({each.statistic}) for each in answers}
+    mixed: dict[str, set[str]] = {each.statistic: set() for each in answers}
 
     def together(one: str, other: str, over: tuple[str, ...] | None) -> bool:
-        return any(shared(a, b, over) for a in sources[one] for b in sources[other] if one != other or a == b)
+        if one != other:
+            both = ((a, b) for a in sources[one] for b in sources[other])
+            return any(a == b or shared(a, b, ()) for a, b in both)
+        # groups of an answer: a step before this one may have put their noise together
+        if mixed[one] if over is None else mixed[one] & set(over):
+            return True
+        return any(shared(a, a, over) for a in sources[one])
 
     for step in steps:
         sources[step.label] = frozenset().union(*(sources[each] for each in step.uses))
         found[step.label] = step.apply(found, together)
+        before: set[str] = set().union(*(mixed[each] for each in step.uses))
+        mixed[step.label] = before | set(step.mixes(found[step.label].columns))
     return list(found.values())
 
 
 def _check_sides(
-    column: str | None, first: Key | None, second: Key | None, other: str | None, word: str
+    column: str | None, first: Key | None, second: Key | None, other: str | None, *, of: str, word: str
 ) -> None:
     """Two groups of a column, or two statistics."""
     groups = (column, first, second)
@@ -371,6 +397,8 @@ def _check_sides(
         raise ValueError(
             f"it needs a column with the keys 'first' and 'second', or else '{word}', another statistic"
         )
+    if other == of:
+        raise ValueError(f"'{word}' must be another statistic")
     if other is None and first == second:
         raise ValueError("first and second must be two keys")
 
@@ -433,7 +461,7 @@ def _sides(
     places = []
     for key in (first, second):
         here = np.flatnonzero(column.holds(key))
-        if not here.size:
+        if not here.size and len(answer.keys):  # there may be none where keys are chosen privately
             raise InvalidParameter(
                 f"The answer '{answer.statistic}' of '{answer.query}' has no group whose '{name}' is "
                 f"{key!r}. "

@@ -6,7 +6,9 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions import (
+    All,
     Case,
     ColumnValue,
     Constant,
@@ -15,7 +17,13 @@ from sourdine.frames.expressions import (
     Multiply,
     Not,
 )
-from sourdine.tables.comparison.steps import AnswerDifference, AnswerFormula, AnswerRatio, AnswerStep
+from sourdine.tables.comparison.steps import (
+    MOST_FACTOR,
+    AnswerDifference,
+    AnswerFormula,
+    AnswerRatio,
+    AnswerStep,
+)
 from sourdine.tables.sql.record import SqlRecords, number_of
 from sourdine.tables.statistics import (
     Correlation,
@@ -80,8 +88,13 @@ class Asked:
         """The column of an expression: one that is declared, or one that is computed for the question."""
         if isinstance(tree, ColumnValue):
             return tree.name
-        self.derived[tree.label] = tree
-        return tree.label
+        return self.keep(tree.label, tree)
+
+    def keep(self, called: str, tree: Expression) -> str:
+        """The name of what is computed; it is refused if another thing has it."""
+        if self.derived.setdefault(called, tree) != tree:
+            raise self.records.text.refuse(None, f"Two things are called '{called}'. Rename one of them.")
+        return called
 
     def label(self, node: exp.Expr) -> str:
         """The label of what an expression over aggregates comes to, asked for or computed."""
@@ -101,7 +114,9 @@ class Asked:
             text.only(node, "this")
             return self.term(node.this)
         if isinstance(node, exp.Cast) and _has_aggregate(node.this):
-            return self.term(node.this)  # answers are numbers as they are
+            if not node.args["to"].is_type(*exp.DataType.NUMERIC_TYPES):
+                raise text.refuse(node, "Answers are numbers. Leave the cast out.")
+            return self.term(node.this)  # as they are
         if isinstance(node, exp.Neg):
             return _scaled(self.term(node.this), Fraction(-1))
         if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
@@ -144,7 +159,8 @@ class Asked:
         if isinstance(node, exp.Div):
             return self._ratio(left, right, node)
         if isinstance(node, exp.Sub):
-            return self._stepped(AnswerDifference(self.label(left), less=self.label(right)))
+            one_label, other = self._two(left, right, node)
+            return self._stepped(AnswerDifference(one_label, less=other))
         raise text.refuse(
             node, "Of two aggregates, differences and ratios are computed. Release both, and compute on them."
         )
@@ -154,7 +170,22 @@ class Asked:
         top, factor = _without_factor(top)
         if (found := self._weighted(top, bottom) or self._share(top, bottom)) is not None:
             return _scaled(Term(self._asked(found)), factor)
-        return _scaled(self._stepped(AnswerRatio(self.label(top), per=self.label(bottom))), factor)
+        above, below = self._two(top, bottom, node)
+        return _scaled(self._stepped(AnswerRatio(above, per=below)), factor)
+
+    def _two(self, one: exp.Expr, other: exp.Expr, node: exp.Expr) -> tuple[str, str]:
+        """The labels of two answers to compare, each of which is one number a group."""
+        self.alias = ""  # it is the name of neither
+        labels = self.label(one), self.label(other)
+        if node.find(exp.RegrSlope, exp.RegrIntercept, *_QUANTILES):
+            raise self.records.text.refuse(
+                node,
+                "Quantiles of a column come as one answer, and so do the coefficients of a line. Release "
+                "them, and compute on them.",
+            )
+        if labels[0] == labels[1]:
+            raise self.records.text.refuse(node, "Both are the same. Compare two answers.")
+        return labels
 
     def _weighted(self, top: exp.Expr, bottom: exp.Expr) -> Statistic | None:
         """SUM(w * x) / SUM(w)."""
@@ -269,6 +300,12 @@ class Asked:
         held, unit = node.this.expressions, self.records.unit
         column = held[0].unnest() if len(held) == 1 else None
         if isinstance(column, exp.Column) and unit is not None and column.name.casefold() == unit.casefold():
+            for name, tree in self.records.columns.items():  # a SELECT inside may call another one so
+                if name.casefold() == unit.casefold() and tree != ColumnValue(unit):
+                    raise self.records.text.refuse(
+                        column, f"'{name}' is the name of another column here. Rename that one."
+                    )
+            self.records.check_table(column)
             return self._asked(Units())
         raise self.records.text.refuse(
             node,
@@ -288,14 +325,16 @@ class Asked:
     def _indicator(self, condition: Expression) -> str:
         """A column of 1 where a condition holds, else 0: also where it is missing."""
         tree = Case(((condition, Constant(1)),), Constant(0))
-        called = self.alias or tree.label
-        self.derived[called] = tree
-        return called
+        free = self.alias and self.derived.get(self.alias, tree) == tree
+        return self.keep(self.alias if free else tree.label, tree)
 
     def _filtered(self, node: exp.Filter) -> str:
         condition, inner = self._condition(node), node.this
         if isinstance(inner, exp.Count) and not isinstance(inner.this, exp.Distinct):
             self.records.text.only(inner, "this", "big_int")
+            if (counted := _counted(inner)) is not None:
+                parts = condition.of if type(condition) is All else (condition,)
+                condition = All((*parts, Not(IsMissing(self.records.read(counted)))))
             return self._asked(Sum(self._indicator(condition)))
         if isinstance(inner, exp.Sum | exp.Avg):
             self.records.text.only(inner, "this")
@@ -332,6 +371,12 @@ def _counted(node: exp.Expr) -> exp.Expr | None:
     return None if node.this is None or isinstance(node.this, exp.Star | exp.Literal) else node.this
 
 
+def is_aggregate(node: exp.Expr) -> bool:
+    """MEAN is one of DuckDB's that the parser does not know."""
+    mean = isinstance(node, exp.Anonymous) and node.name.upper() == "MEAN"
+    return mean or isinstance(node, exp.AggFunc)
+
+
 def _without_factor(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
     """An aggregate without a number that it is multiplied by, as in COUNT(*) * 1.0."""
     node = node.unnest()
@@ -354,9 +399,6 @@ def _has_aggregate(node: exp.Expr) -> bool:
 
 
 def _plain(number: Fraction) -> int | float:
+    if abs(number) > MOST_FACTOR:
+        raise InvalidParameter("A number that answers are computed with is up to 1e100 in size.")
     return int(number) if number.denominator == 1 else float(number)
-
-
-def labels_of(asked: Asked) -> Mapping[str, object]:
-    """Everything that has a label."""
-    return {**asked.statistics, **asked.steps}

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
@@ -47,6 +48,7 @@ from sourdine.frames.expressions import (
     Subtract,
     TimeBetween,
     TimePeriod,
+    check_tree,
 )
 from sourdine.tables.sql.text import SqlText
 
@@ -101,6 +103,7 @@ _FUNCTIONS: Mapping[type[exp.Expr], DatePart] = {
     exp.Hour: DatePart.HOUR,
     exp.Minute: DatePart.MINUTE,
 }
+_FARTHEST = 100  # digits of a number, before its point or after it
 _UNITS = {"DAY": "days", "HOUR": "hours", "MINUTE": "minutes", "SECOND": "seconds"}
 _DATES = (exp.DType.DATE,)
 _TIMES = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME)
@@ -143,10 +146,12 @@ class SqlRecords:
         name, table = node.name, node.table
         if isinstance(node.this, exp.Star):
             raise self.text.refuse(node, "This would show records. Ask for an aggregate, such as COUNT(*).")
-        if table and table.casefold() not in self.tables:
-            raise self.text.refuse(node, f"There is no table '{table}' in FROM. Check its name.")
+        self.check_table(node)
         if table.casefold() in self.brought:
-            name = self.brought[table.casefold()].get(name, name)
+            held = self.brought[table.casefold()]
+            if name.casefold() not in held:
+                raise self.text.refuse(node, f"The public table '{table}' brings no column '{name}'.")
+            name = held[name.casefold()]
         if name in self.columns:
             return self.columns[name]
         like = [each for each in self.columns if each.casefold() == name.casefold()]
@@ -165,10 +170,16 @@ class SqlRecords:
             node, f"The column '{name}' is not declared.{meant} Declare it to ask about it."
         )
 
+    def check_table(self, node: exp.Column) -> None:
+        """Refuse a column of a table that is not read."""
+        if node.table and node.table.casefold() not in self.tables:
+            raise self.text.refuse(node, f"There is no table '{node.table}' in FROM. Check its name.")
+
     def read(self, node: exp.Expr) -> Expression:
         """The expression of a node, checked by the kinds of its columns."""
         try:
             tree = self._read(node)
+            check_tree(tree)
             tree.kind(self.kinds)
         except RecursionError:
             raise self.text.refuse(node, "This is nested too deeply. Write it flatter.") from None
@@ -404,7 +415,7 @@ def _is_number(tree: Expression, kinds: Kinds) -> bool:
 def _value(node: exp.Expr) -> str | bool | Fraction | int:
     if isinstance(node, exp.Boolean):
         return bool(node.this)
-    return node.name if node.is_string else Fraction(node.name)
+    return node.name if node.is_string else _number(node)
 
 
 def literal_of(node: object) -> str | int | float | None:
@@ -423,8 +434,19 @@ def number_of(node: object) -> Fraction | None:
     if isinstance(node, exp.Paren):
         return number_of(node.this)
     if isinstance(node, exp.Literal) and not node.is_string:
-        return Fraction(node.name)
+        return _number(node)
     return None
+
+
+def _number(node: exp.Expr) -> Fraction:
+    """What a number is that is written out; one of endless digits would take as long to read."""
+    try:
+        held = Decimal(node.name)
+    except InvalidOperation:
+        raise InvalidParameter("This number cannot be read. Write it like 1500 or 0.15.") from None
+    if held and (abs(held.adjusted()) > _FARTHEST or len(held.as_tuple().digits) > _FARTHEST):
+        raise InvalidParameter(f"A constant must be a number up to 1e{_FARTHEST} in size, and no longer.")
+    return Fraction(held)
 
 
 def _time(text: str, with_clock: bool) -> date | datetime:

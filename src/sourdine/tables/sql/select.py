@@ -8,8 +8,9 @@ from sqlglot import exp
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions import Case, ColumnValue, Expression, KeyKind, TimeBetween, walk
 from sourdine.tables.comparison.show import EVERYTHING, RowFilter, RowOrder, Show
+from sourdine.tables.measurement import plural
 from sourdine.tables.query import Query
-from sourdine.tables.sql.aggregates import Asked
+from sourdine.tables.sql.aggregates import Asked, is_aggregate
 from sourdine.tables.sql.record import SIGNS, literal_of, number_of
 from sourdine.tables.sql.sources import RecordScope, Sources, SqlTable
 from sourdine.tables.sql.text import SqlText
@@ -53,7 +54,10 @@ def read_sql(text: object, table: SqlTable, name: str = "sql") -> SqlQuestion:
         raise InvalidParameter(f"An SQL question is a text. Got a {type(text).__name__}.")
     sql = SqlText(text)
     select, explain = sql.parse()
-    return replace(_Reader(sql, table).question(select, name), explain=explain)
+    try:
+        return replace(_Reader(sql, table).question(select, name), explain=explain)
+    except RecursionError:
+        raise InvalidParameter("This SQL is nested too deeply. Write it flatter, or ask in parts.") from None
 
 
 def read_block(block: Mapping[str, object], table: SqlTable) -> SqlQuestion:
@@ -89,6 +93,10 @@ class _Reader(Sources):
                 place = select.expressions[0] if word == "distinct" else select.args[word]
                 raise self.text.refuse(place if isinstance(place, exp.Expr) else select, sentence)
         self.text.only(select, *_SELECT)
+        for each in select.find_all(exp.Star):  # EXCLUDE and REPLACE
+            self.text.only(each)
+        for each in select.find_all(exp.TableAlias):  # other names for columns
+            self.text.only(each, "this")
         self.name_steps(select.args.get("with_"))
         if not select.expressions:
             raise self.text.refuse(select, "Say what to ask for, such as SELECT COUNT(*) FROM people.")
@@ -99,7 +107,7 @@ class _Reader(Sources):
             for each in select.expressions
         ]
         self._check_items(items)
-        asked.alone = sum(1 for each, _ in items if each.find(exp.AggFunc)) == 1
+        asked.alone = sum(map(is_aggregate, select.walk())) == 1
         keys, rolled = self._keys(select.args.get("group"), items, asked)
         if (top := self._top(select, items, keys, asked)) is not None:
             return self._made(name, scope, asked, (top,))
@@ -127,7 +135,7 @@ class _Reader(Sources):
         """The names of what is grouped by, and those of a table with margins."""
         if group is None:
             return [], []
-        self.text.only(group, "expressions", "rollup", "cube", "all")
+        self.text.only(group, "expressions", "all")
         if group.args.get("all"):
             raise self.text.refuse(group, "Name what to group by.")
         rolled: list[str] = []
@@ -150,10 +158,7 @@ class _Reader(Sources):
             )
         alias = ""
         if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
-            place = int(node.name)
-            if not 1 <= place <= len(items):
-                raise self.text.refuse(node, f"SELECT has {len(items)} columns. Name one of them.")
-            node, alias = items[place - 1]
+            node, alias = items[self._place(node, items)]
         elif isinstance(node, exp.Column) and not node.table and not self._declared(node.name, asked):
             node, alias = next(((each, name) for each, name in items if name == node.name), (node, ""))
         else:
@@ -162,16 +167,27 @@ class _Reader(Sources):
             raise self.text.refuse(node, "An aggregate is not known before records are grouped.")
         return self._named(asked.records.read(node), alias, asked)
 
+    def _place(self, node: exp.Expr, items: Sequence[tuple[exp.Expr, str]]) -> int:
+        """The place of an item that is named by its number."""
+        place = number_of(node)
+        if place is None or not 1 <= place <= len(items):
+            raise self.text.refuse(node, f"SELECT has {len(items)} columns. Name one of them.")
+        return int(place) - 1
+
     def _declared(self, name: str, asked: Asked) -> bool:
         return any(each.casefold() == name.casefold() for each in asked.records.columns)
+
+    def _free(self, alias: str, asked: Asked) -> str:
+        """What AS says, or nothing if a column of the question or of the table is called so."""
+        held = (*self.table.schema.columns, self.table.unit.column or "")
+        taken = self._declared(alias, asked) or alias.casefold() in (each.casefold() for each in held)
+        return "" if taken else alias
 
     def _named(self, tree: Expression, alias: str, asked: Asked) -> str:
         """What an expression to group by is called: as in AS, unless a column is called so."""
         if isinstance(tree, ColumnValue):
             return tree.name
-        called = alias if alias and not self._declared(alias, asked) else tree.label
-        asked.derived[called] = tree
-        return called
+        return asked.keep(self._free(alias, asked) or tree.label, tree)
 
     def _labels(
         self, items: Sequence[tuple[exp.Expr, str]], keys: Sequence[str], asked: Asked
@@ -180,9 +196,10 @@ class _Reader(Sources):
         labels: dict[str, str] = {}
         shown: dict[str, str] = {}
         for node, alias in items:
-            if node.find(exp.AggFunc) or _is_mean(node):
-                asked.alias = alias if alias and not self._declared(alias, asked) else ""
+            if any(map(is_aggregate, node.walk())):
+                asked.alias = self._free(alias, asked)
                 labels[alias or node.sql()] = asked.label(node)
+                asked.alias = ""
                 continue
             if isinstance(node, exp.Literal | exp.Boolean):
                 continue
@@ -222,9 +239,16 @@ class _Reader(Sources):
         by = order.expressions[0]
         if not (isinstance(by.this, exp.Count) and by.args.get("desc")):
             return None
-        for each in items:
-            asked.records.read(each[0])
-        return Top(keys[0], self._limit(limit))
+        by_units = self.table.unit.column is not None  # which are what a top counts then
+        ranked = Asked(asked.records).label(by.this)
+        if ranked != "count" and not (ranked == "units" and by_units):
+            return None
+        self.text.only(order, "expressions")
+        self.text.only(by, "this", "desc", "nulls_first")
+        _, shown = self._labels(items, keys, asked)
+        if ranked == "count" and by_units:
+            asked.notes.append(f"the top are those that most {plural(self.table.unit.name)} have")
+        return Top(shown.get(keys[0], keys[0]), self._limit(limit))
 
     def _table(self, rolled: Sequence[str], asked: Asked, select: exp.Select) -> Statistic:
         others = [each for each in asked.statistics if each != "count"]
@@ -282,13 +306,10 @@ class _Reader(Sources):
     ) -> str:
         """The answer, or the key, that a word in ORDER BY or HAVING means."""
         if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
-            place = int(node.name)
-            if not 1 <= place <= len(items):
-                raise self.text.refuse(node, f"SELECT has {len(items)} columns. Name one of them.")
-            return self._reference(items[place - 1][0], items, labels, keys, asked)
+            return self._reference(items[self._place(node, items)][0], items, labels, keys, asked)
         if isinstance(node, exp.Column) and node.name in labels:
             return labels[node.name]
-        if node.find(exp.AggFunc):
+        if any(map(is_aggregate, node.walk())):
             return asked.label(node)
         if isinstance(node, exp.Column) and node.name in keys:
             return node.name
@@ -372,8 +393,3 @@ def _widest(statistics: Sequence[Statistic]) -> tuple[Statistic, ...]:
     """Of quantiles of a column the last, which has the levels of all."""
     last = {each.column: each for each in statistics if isinstance(each, Quantiles)}
     return tuple(each for each in statistics if not isinstance(each, Quantiles) or last[each.column] is each)
-
-
-def _is_mean(node: exp.Expr) -> bool:
-    """MEAN is an aggregate of DuckDB that the parser does not know."""
-    return any(each.name.upper() == "MEAN" for each in node.find_all(exp.Anonymous))

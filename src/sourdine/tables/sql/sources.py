@@ -37,7 +37,8 @@ class Sources:
 
     def __init__(self, text: SqlText, table: SqlTable) -> None:
         self.text, self.table = text, table
-        self.steps: dict[str, exp.Expr] = {}
+        self.steps: dict[str, RecordScope] = {}
+        self.later: set[str] = set()  # names that WITH gives further on
 
     @property
     def kinds(self) -> Kinds:
@@ -80,11 +81,10 @@ class Sources:
                 node, "Sampling in the engine is not secret, and makes no answer more private. Leave it out."
             )
         self.text.only(node, "this", "alias")
-        alias = node.args.get("alias")
-        if alias is not None:
-            self.text.only(alias, "this")
-        if node.name in self.steps:
-            return self._renamed(self._inner(self.steps[node.name]), node.alias or node.name)
+        if (step := self.steps.get(node.name.casefold())) is not None:
+            return self._renamed(step, node.alias or node.name)
+        if node.name.casefold() in self.later:
+            raise self.text.refuse(node, f"WITH names '{node.name}' only further on. Put it first.")
         if not node.name.isidentifier():
             raise self.text.refuse(node, "Only the declared table is read, and no file. Name it by a word.")
         if any(join.name.casefold() == node.name.casefold() for join in self.table.joins):
@@ -118,7 +118,7 @@ class Sources:
         records = self.records(scope)
         columns: dict[str, Expression] = {}
         for each in node.expressions:
-            if isinstance(each, exp.Star):
+            if isinstance(each, exp.Star):  # no column of it is left out or computed
                 columns.update(scope.columns)
                 continue
             inner = each.this if isinstance(each, exp.Alias) else each
@@ -134,7 +134,7 @@ class Sources:
         join = next(
             (each for each in self.table.joins if named and each.name.casefold() == named.casefold()), None
         )
-        if join is None:
+        if join is None or join.name.casefold() in self.steps:
             raise self.text.refuse(
                 target,
                 "Only a declared public table is joined: of another, one person could meet many records. "
@@ -149,12 +149,13 @@ class Sources:
         where = scope.where
         if side != "LEFT":  # a record without a match is left out
             where = (*where, Not(IsMissing(ColumnValue(join.columns[0]))))
-        keys = {theirs: ours for ours, theirs in join.on}
+        held = {name.casefold(): name for name in join.columns}
+        held |= {theirs.casefold(): ours for ours, theirs in join.on}
         return replace(
             scope,
             where=where,
             tables=scope.tables | {alias},
-            brought={**scope.brought, alias: keys},
+            brought={**scope.brought, alias: held},
         )
 
     def _check_key(self, scope: RecordScope, node: exp.Join, join: Join) -> None:
@@ -187,6 +188,11 @@ class Sources:
         if node is None:
             return
         self.text.only(node, "expressions")
-        for each in node.expressions:
+        names = [each.alias.casefold() for each in node.expressions]
+        for place, each in enumerate(node.expressions):
             self.text.only(each, "this", "alias")
-            self.steps[each.alias] = each.this
+            if names[place] in self.steps:
+                raise self.text.refuse(each, f"WITH names '{each.alias}' twice. Rename one.")
+            # a step sees those before it, and by its own name what was called so before
+            self.later = set(names[place + 1 :])
+            self.steps[names[place]] = self._inner(each.this)

@@ -1,0 +1,152 @@
+"""Whether what is compared and shown fits what is asked: seen before anything is paid for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.schema import Schema
+from sourdine.tables.comparison.show import RowFilter, Show
+from sourdine.tables.comparison.steps import AnswerChange, AnswerFormula, AnswerShare, AnswerStep
+from sourdine.tables.statistics import Statistic
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of an answer: the columns of its keys, and what tells keys that a statistic adds."""
+
+    columns: tuple[str, ...]
+    keys: tuple[object, ...] = ()
+    single: bool = False  # there is one row
+    positive: bool = False  # no true value is below 0
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What a query compares and shows, beside what it asks for."""
+
+    query: str
+    by: tuple[str, ...]
+    ask: Sequence[Statistic]
+    compare: Sequence[AnswerStep]
+    show: Show
+
+    def check(self, schema: Schema) -> None:
+        """Refuse to compare what is not asked for, keys that may not be shown, and rows that are unlike."""
+        rows = {each.label: self._asked(each, schema) for each in self.ask}
+        for step in self.compare:
+            for label in step.uses:
+                if label not in rows:
+                    raise InvalidParameter(
+                        f"The query '{self.query}' compares '{label}', which it does not ask for. "
+                        f"Ask for it, or compare one of {', '.join(map(repr, rows))}."
+                    )
+            self._check_columns(step, rows[step.of].columns, schema)
+            for label in step.uses[1:]:
+                self._check_alike(rows, step.of, label)
+            if isinstance(step, AnswerShare) and not rows[step.of].positive:
+                raise InvalidParameter(
+                    f"The query '{self.query}' asks for shares of '{step.of}', which may be below 0, so that "
+                    "no part of a total need be between 0 and 1. Ask for shares of counts, or of sums of "
+                    "columns whose lower bound is 0 or more."
+                )
+            rows[step.label] = _after(step, rows)
+        first = rows[self.ask[0].label]
+        for name in self.show.uses:
+            if name not in rows and name not in first.columns:
+                raise InvalidParameter(
+                    f"The query '{self.query}' shows its rows by '{name}', which is neither asked for nor "
+                    "grouped by. Ask for it too."
+                )
+            if name in rows and (rows[name].columns, rows[name].keys) != (first.columns, first.keys):
+                raise InvalidParameter(
+                    f"The query '{self.query}' shows its rows by '{name}', which has other rows than "
+                    f"'{self.ask[0].label}'. Ask for it in a query of its own."
+                )
+        for each in self.show.having:
+            self._check_filter(each, each.of in rows, schema)
+
+    def _asked(self, each: Statistic, schema: Schema) -> Rows:
+        """What tells its keys is everything that is said of it but the columns that it is about."""
+        said = {
+            name: held
+            for name, held in each.model_dump().items()
+            if name not in ("column", "other", "weight") and each.adds
+        }
+        levels = said.get("levels")
+        return Rows(
+            columns=(*self.by, *each.adds),
+            keys=tuple(map(repr, said.items())),
+            single=not self.by and (not each.adds or (levels is not None and len(levels) == 1)),
+            positive=_is_positive(each, schema),
+        )
+
+    def _check_columns(self, step: AnswerStep, held: tuple[str, ...], schema: Schema) -> None:
+        for name in step.over:
+            if name not in held:
+                raise InvalidParameter(
+                    f"The query '{self.query}' compares groups of '{name}', by which it does not group. "
+                    "Put it into 'by'."
+                )
+            if step.keys and name not in schema.columns:
+                continue  # keys that a statistic adds, such as levels
+            if step.keys and schema.open([name]):
+                raise InvalidParameter(
+                    f"The query '{self.query}' compares keys of '{name}', which are chosen privately, so "
+                    "that they may not be shown. Declare the keys of the column to compare them."
+                )
+            for key in step.keys:
+                if key not in schema.keys(name):
+                    raise InvalidParameter(
+                        f"The query '{self.query}' compares the key {key!r}, which the column '{name}' "
+                        "does not declare. Use one of its keys."
+                    )
+
+    def _check_alike(self, rows: dict[str, Rows], one: str, other: str) -> None:
+        first, second = rows[one], rows[other]
+        if not second.single and (first.columns, first.keys) != (second.columns, second.keys):
+            raise InvalidParameter(
+                f"'{one}' and '{other}' of '{self.query}' have other keys. Compare statistics that have the "
+                "same."
+            )
+
+    def _check_filter(self, each: RowFilter, answer: bool, schema: Schema) -> None:
+        """Refuse to compare numbers with texts."""
+        given, known = type(each.value), (int, float)
+        if not answer and each.of in schema.columns:
+            keys = () if schema.open([each.of]) else schema.keys(each.of)
+            known = (type(next(iter(keys), "")),)
+        elif not answer:
+            return  # keys that a statistic adds
+        if given not in known and not (given in (int, float) and known[0] in (int, float)):
+            raise InvalidParameter(
+                f"The query '{self.query}' shows rows where '{each.of}' compares with {each.value!r}, which "
+                f"is not of its kind. Compare it with {'a number' if known[0] in (int, float) else 'a text'}."
+            )
+
+
+def _after(step: AnswerStep, rows: dict[str, Rows]) -> Rows:
+    """The rows of what a step computes."""
+    before = rows[step.of]
+    columns = tuple(name for name in before.columns if not step.keys or name not in step.over)
+    keys = (*before.keys, ("change", step.over)) if isinstance(step, AnswerChange) else before.keys
+    rises = isinstance(step, AnswerFormula) and step.factor > 0 and step.offset >= 0 and before.positive
+    ratio = len(step.uses) == 2 and step.kind == "ratio" and all(rows[each].positive for each in step.uses)
+    return Rows(
+        columns=columns,
+        keys=keys,
+        single=before.single,
+        positive=isinstance(step, AnswerShare) or rises or ratio,
+    )
+
+
+def _is_positive(each: Statistic, schema: Schema) -> bool:
+    """Whether no true value of it is below 0."""
+    if (between := each.span(schema)) is not None:
+        return between[0] >= 0
+    about = getattr(each, "column", None)
+    if each.kind in ("sum", "weighted_sum") and isinstance(about, str):
+        return schema.number(each.kind, about).lower >= 0
+    return each.kind != "regression"
+
+
+__all__ = ["Compared"]
