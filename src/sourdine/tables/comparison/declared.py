@@ -9,6 +9,9 @@ from sourdine.tables.comparison.show import RowFilter, Show
 from sourdine.tables.comparison.steps import AnswerChange, AnswerFormula, AnswerShare, AnswerStep
 from sourdine.tables.statistics import Statistic
 
+_NUMBERS = (int, float)
+_KINDS = {str: "a text", bool: "true or false"}
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -111,16 +114,15 @@ class Compared:
 
     def _check_filter(self, each: RowFilter, answer: bool, schema: Schema) -> None:
         """Refuse to compare numbers with texts."""
-        given, known = type(each.value), (int, float)
-        if not answer and each.of in schema.columns:
-            keys = () if schema.open([each.of]) else schema.keys(each.of)
-            known = (type(next(iter(keys), "")),)
-        elif not answer:
+        if not answer and each.of not in schema.columns:
             return  # keys that a statistic adds
-        if given not in known and not (given in (int, float) and known[0] in (int, float)):
+        keys = () if answer or schema.open([each.of]) else schema.keys(each.of)
+        known: type = float if answer else type(next(iter(keys), ""))
+        numbers = known in _NUMBERS and type(each.value) in _NUMBERS
+        if type(each.value) is not known and not numbers:
             raise InvalidParameter(
                 f"The query '{self.query}' shows rows where '{each.of}' compares with {each.value!r}, which "
-                f"is not of its kind. Compare it with {'a number' if known[0] in (int, float) else 'a text'}."
+                f"is not of its kind. Compare it with {_KINDS.get(known, 'a number')}."
             )
 
 

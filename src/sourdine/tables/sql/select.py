@@ -93,10 +93,10 @@ class _Reader(Sources):
                 place = select.expressions[0] if word == "distinct" else select.args[word]
                 raise self.text.refuse(place if isinstance(place, exp.Expr) else select, sentence)
         self.text.only(select, *_SELECT)
-        for each in select.find_all(exp.Star):  # EXCLUDE and REPLACE
-            self.text.only(each)
-        for each in select.find_all(exp.TableAlias):  # other names for columns
-            self.text.only(each, "this")
+        for star in select.find_all(exp.Star):  # EXCLUDE and REPLACE
+            self.text.only(star)
+        for alias in select.find_all(exp.TableAlias):  # other names for columns
+            self.text.only(alias, "this")
         self.name_steps(select.args.get("with_"))
         if not select.expressions:
             raise self.text.refuse(select, "Say what to ask for, such as SELECT COUNT(*) FROM people.")
