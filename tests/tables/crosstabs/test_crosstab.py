@@ -1,6 +1,8 @@
 """Crosstabs: every group in its cell, sums that add up, rows sorted, and what does not fit refused."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import erfc
 
 import numpy as np
 import pyarrow as pa
@@ -156,6 +158,8 @@ def test_sums_allow_for_all_noises_and_only_of_what_is_all_there() -> None:
     table = crosstab_of(counts([("n", "f"), ("n", "m"), ("s", "f"), ("s", "m")]), "region", "sex")
     assert table.at("n", ALL) == (3, np.floor(3 - 3 * 2**0.5), np.ceil(3 + 4 * 2**0.5))
     assert table.at(ALL, ALL) == (10, 10 - 3 * 2, 10 + 4 * 2)
+    weak = crosstab_of(replace(counts([("n", "f"), ("n", "m")]), confidence=0.8), "region", "sex")
+    assert weak.at("n", ALL) == (3, 3 - 6, 3 + 8)
     holed = crosstab_of(counts([("n", "f"), ("n", "m"), ("s", "f")]), "region", "sex")
     assert holed.sums is CrosstabSums.NONE
     assert np.isnan(holed.at("s", "m")).all()
@@ -178,3 +182,12 @@ def test_an_empty_answer_is_an_empty_crosstab() -> None:
     assert (table.row_keys, table.column_keys, table.sums) == ((), (), CrosstabSums.NONE)
     assert "region (0)" in repr(table)
     assert "no sums" in str(table)
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.99, 0.999])
+def test_roots_of_squares_hold_for_sums_of_laplace_noises(confidence: float) -> None:
+    """Two noises leave x with probability (1 + x / 2) exp(-x) by the convolution; many are nearly normal."""
+    half = -np.log(1 - confidence)
+    x = half * 2**0.5
+    assert (1 + x / 2) * np.exp(-x) <= 1 - confidence
+    assert erfc(half / 2) <= 1 - confidence  # of a normal law with variance 2

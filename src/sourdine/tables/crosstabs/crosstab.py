@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Sort = Literal["declared", "value"]
+_ROOTS = 0.95  # the confidence from which roots of squares hold for two Laplace noises and more
 _ADDITIVE = "count"  # of records, of which each is in one cell; a unit may be in several
 
 
@@ -97,7 +98,7 @@ def crosstab_of(
     if answer.kind == "contingency" and (ALL in down.keys or ALL in across.keys):
         sums = CrosstabSums.MEASURED if consistent else CrosstabSums.CELLS
     elif _adds_up(answer, down, across, grid):
-        sums, grid = CrosstabSums.CELLS, _with_sums(grid)
+        sums, grid = CrosstabSums.CELLS, _with_sums(grid, independent=answer.confidence >= _ROOTS)
         down, across = (_Side((*side.keys, ALL), side.places) for side in (down, across))
     if sort == "value":
         order = _order(down, across, grid)
@@ -179,17 +180,24 @@ def _adds_up(answer: Answer, down: _Side, across: _Side, grid: GroupEstimate) ->
     return answer.kind == _ADDITIVE and complete and answer.bounded and not answer.chosen and not named
 
 
-def _with_sums(grid: GroupEstimate) -> GroupEstimate:
-    """The cells with sums of rows and columns, whose noises are independent."""
+def _with_sums(grid: GroupEstimate, *, independent: bool) -> GroupEstimate:
+    """The cells with sums of rows and columns, whose noises are independent.
+
+    Intervals of sums are roots of sums of squares at a high confidence; at a lower one the tails of Laplace
+    noise are too thin for that, and half-widths are added up.
+    """
     for axis in (1, 0):
         many = grid.value.shape[1 - axis]
         lines = [
-            total(GroupEstimate(*(np.take(getattr(grid, end), place, 1 - axis) for end in ENDS)))
+            total(
+                GroupEstimate(*(np.take(getattr(grid, end), place, 1 - axis) for end in ENDS)),
+                independent=independent,
+            )
             for place in range(many)
         ]
         if axis == 0:  # the last is the sum of sums, in which every cell is once
             cells = GroupEstimate(*(getattr(grid, end)[:, :-1].ravel() for end in ENDS))
-            lines[-1] = total(cells)
+            lines[-1] = total(cells, independent=independent)
         ends = []
         for end in ENDS:
             line = np.concatenate([getattr(each, end) for each in lines])
