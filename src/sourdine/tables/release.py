@@ -67,6 +67,8 @@ def silence(missing: str) -> Iterator[None]:
 
 
 DECLARATIONS, CHECKED = "the declarations", "were checked against the data, which is not private"
+_SQUARES_ADD = 0.91
+"""Below it the roots of sums of squares are too short for Laplace noise, whose middle is peaked."""
 _FEW = 1 << 13  # groups that an engine keeps as quickly as a handful
 Scan = Sequence[PlannedMeasurement]
 Watch = Callable[[Sequence[Scan]], Iterable[Scan]]
@@ -346,6 +348,8 @@ def _told(plan: ReleasePlan, found: Mapping[tuple[str, str], Answer]) -> Iterato
             asked: Mapping[str, Statistic] = asked,
         ) -> bool:
             """Groups of a query have noise of their own, and not always the keys that a statistic adds."""
+            if plan.confidence < _SQUARES_ADD and not plan.privacy.squared:
+                return True
             if one != other:
                 return lines[name, one] is lines[name, other]
             adds = asked[one].adds

@@ -1,9 +1,11 @@
 """What is computed of what was computed: its noise is in common wherever a step before put it together."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
+import sourdine as sd
 from sourdine.frames.keys import Keys
 from sourdine.tables.answer import Answer
 from sourdine.tables.comparison.steps import (
@@ -15,6 +17,8 @@ from sourdine.tables.comparison.steps import (
     compared,
 )
 from sourdine.tables.estimate import GroupEstimate
+from sourdine.tables.release import _carry_out
+from sourdine.testing import SeededBits
 
 RUNS, ALARM, SIGMA = 4000, 1e-6, 10.0
 TRUTH = np.array([600.0, 400.0, 700.0])
@@ -96,3 +100,22 @@ def test_there_may_be_no_keys_to_compare() -> None:
     )
     steps = [AnswerDifference(COUNT, column="month", first="a", second="b"), AnswerShare(COUNT)]
     assert [len(each.keys) for each in compared(steps, [none], lambda one, other, over: False)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95])
+def test_intervals_of_differences_hold_at_every_confidence(confidence: float) -> None:
+    """Laplace noise is peaked, so that at low confidence sums of squares would be too short."""
+    runs = 3000
+    nobody = pa.table({"sex": pa.array([], pa.string()), "run": pa.array([], pa.int64())})
+    columns = {
+        "sex": {"type": "category", "keys": ["f", "m"]},
+        "run": {"type": "category", "keys": list(range(runs))},
+    }
+    table = sd.Table(nobody, unit="person", columns=columns)
+    step = AnswerDifference(COUNT, column="sex", first="m", second="f")
+    query = sd.Query("gap", ["count"], by=["sex", "run"], compare=step)
+    plan = table.plan(query, epsilon=0.01, confidence=confidence, quality=False)
+    found = _carry_out(plan, table.source, bits=SeededBits(11))["gap", step.label].estimate
+    inside = ((found.lower <= 0) & (found.upper >= 0)).sum()
+    assert found.value.size == runs
+    assert inside >= binom.ppf(ALARM, runs, confidence)
