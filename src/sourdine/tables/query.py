@@ -13,7 +13,7 @@ from sourdine.core.notation import either, value
 from sourdine.frames.expressions import ColumnValue, Expression, ExpressionField, read_expression
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, by_hand, decimal, declare
-from sourdine.tables.comparison.declared import Compared
+from sourdine.tables.comparison.declared import QuerySteps
 from sourdine.tables.comparison.show import EVERYTHING, Show
 from sourdine.tables.comparison.steps import STEPS, AnswerStep, long_step
 from sourdine.tables.condition import check_column, check_condition, read_where
@@ -128,7 +128,7 @@ class Query(Declared):
                     "Leave it out of 'by', or out of what is asked."
                 )
         self._check_open(schema)
-        Compared(self.name, self.by, self.ask, self.compare, self.show).check(schema)
+        QuerySteps(self.name, self.by, self.ask, self.compare, self.show).check(schema)
 
     def _check_open(self, schema: Schema) -> None:
         """Refuse keys that are chosen privately where they cannot be."""

@@ -60,6 +60,12 @@ def test_noise_in_common_widens_what_is_compared() -> None:
     assert apply(step, shared=True).estimate.upper.tolist() == [22, 32]
 
 
+def test_at_a_low_confidence_distances_are_added() -> None:
+    """Of two Laplace noises alike, roots of squares would hold 78.0 % at 80 %."""
+    step = AnswerDifference("mean of pay", column="sex", first="m", second="f")
+    assert apply(step, replace(PAY, confidence=0.8)).estimate.upper.tolist() == [22, 32]
+
+
 def test_a_ratio_between_groups() -> None:
     found = apply(AnswerRatio("mean of pay", column="sex", first="m", second="f"))
     assert found.estimate.value == pytest.approx([3, 2.5])

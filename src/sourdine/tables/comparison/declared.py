@@ -14,7 +14,7 @@ _KINDS = {str: "a text", bool: "true or false"}
 
 
 @dataclass(frozen=True)
-class Rows:
+class AnswerRows:
     """The rows of an answer: the columns of its keys, and what tells keys that a statistic adds."""
 
     columns: tuple[str, ...]
@@ -24,7 +24,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Compared:
+class QuerySteps:
     """What a query compares and shows, beside what it asks for."""
 
     query: str
@@ -68,7 +68,7 @@ class Compared:
         for each in self.show.having:
             self._check_filter(each, each.of in rows, schema)
 
-    def _asked(self, each: Statistic, schema: Schema) -> Rows:
+    def _asked(self, each: Statistic, schema: Schema) -> AnswerRows:
         """What tells its keys is everything that is said of it but the columns that it is about."""
         said = {
             name: held
@@ -76,7 +76,7 @@ class Compared:
             if name not in ("column", "other", "weight") and each.adds
         }
         levels = said.get("levels")
-        return Rows(
+        return AnswerRows(
             columns=(*self.by, *each.adds),
             keys=tuple(map(repr, said.items())),
             single=not self.by and (not each.adds or (levels is not None and len(levels) == 1)),
@@ -104,7 +104,7 @@ class Compared:
                         "does not declare. Use one of its keys."
                     )
 
-    def _check_alike(self, rows: dict[str, Rows], one: str, other: str) -> None:
+    def _check_alike(self, rows: dict[str, AnswerRows], one: str, other: str) -> None:
         first, second = rows[one], rows[other]
         if not second.single and (first.columns, first.keys) != (second.columns, second.keys):
             raise InvalidParameter(
@@ -126,14 +126,14 @@ class Compared:
             )
 
 
-def _after(step: AnswerStep, rows: dict[str, Rows]) -> Rows:
+def _after(step: AnswerStep, rows: dict[str, AnswerRows]) -> AnswerRows:
     """The rows of what a step computes."""
     before = rows[step.of]
     columns = tuple(name for name in before.columns if not step.keys or name not in step.over)
     keys = (*before.keys, ("change", step.over)) if isinstance(step, AnswerChange) else before.keys
     rises = isinstance(step, AnswerFormula) and step.factor > 0 and step.offset >= 0 and before.positive
     ratio = len(step.uses) == 2 and step.kind == "ratio" and all(rows[each].positive for each in step.uses)
-    return Rows(
+    return AnswerRows(
         columns=columns,
         keys=keys,
         single=before.single,
@@ -151,4 +151,4 @@ def _is_positive(each: Statistic, schema: Schema) -> bool:
     return each.kind != "regression"
 
 
-__all__ = ["Compared"]
+__all__ = ["QuerySteps"]

@@ -25,11 +25,12 @@ Shared = Callable[[str, str, tuple[str, ...] | None], bool]
 """Whether two answers, by their labels, have noise in common; or groups of one that differ in columns."""
 Key = str | int | bool
 MOST_FACTOR = 10**100
+SQUARES_FROM = 0.95
 NO_ENDS = (-sys.float_info.max, sys.float_info.max)
 """What stands for no end of an interval, so that every file of numbers can hold it."""
 
 
-class Compared(Protocol):
+class TwoSided(Protocol):
     """A difference or a ratio of estimates."""
 
     def __call__(
@@ -369,7 +370,12 @@ def compared(steps: Sequence[AnswerStep], answers: Sequence[Answer], shared: Sha
     sources = {each.statistic: frozenset({each.statistic}) for each in answers}
     mixed: dict[str, set[str]] = {each.statistic: set() for each in answers}
 
+    # roots of squares fall short of the quantiles of two Laplace noises below this confidence
+    rough = any(each.confidence < SQUARES_FROM for each in answers)
+
     def together(one: str, other: str, over: tuple[str, ...] | None) -> bool:
+        if rough:
+            return True
         if one != other:
             both = ((a, b) for a in sources[one] for b in sources[other])
             return any(a == b or shared(a, b, ()) for a, b in both)
@@ -418,7 +424,7 @@ class _Side:
         return ends
 
 
-def _joined(make: Compared, one: _Side, two: _Side, *, independent: bool) -> GroupEstimate:
+def _joined(make: TwoSided, one: _Side, two: _Side, *, independent: bool) -> GroupEstimate:
     """Two sides compared; where an interval was cut off, by its ends alone, as if noise were in common."""
     apart = make(one.estimate, two.estimate, independent=False)
     if not independent:
