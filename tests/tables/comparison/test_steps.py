@@ -1,7 +1,5 @@
 """What is computed from answers: the right rows, noise in common, and nothing that was not asked."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -58,12 +56,6 @@ def test_a_difference_between_groups_is_told_for_every_other_key() -> None:
 def test_noise_in_common_widens_what_is_compared() -> None:
     step = AnswerDifference("mean of pay", column="sex", first="m", second="f")
     assert apply(step, shared=True).estimate.upper.tolist() == [22, 32]
-
-
-def test_at_a_low_confidence_distances_are_added() -> None:
-    """Of two Laplace noises alike, roots of squares would hold 78.0 % at 80 %."""
-    step = AnswerDifference("mean of pay", column="sex", first="m", second="f")
-    assert apply(step, replace(PAY, confidence=0.8)).estimate.upper.tolist() == [22, 32]
 
 
 def test_a_ratio_between_groups() -> None:

@@ -25,7 +25,6 @@ Shared = Callable[[str, str, tuple[str, ...] | None], bool]
 """Whether two answers, by their labels, have noise in common; or groups of one that differ in columns."""
 Key = str | int | bool
 MOST_FACTOR = 10**100
-SQUARES_FROM = 0.95
 NO_ENDS = (-sys.float_info.max, sys.float_info.max)
 """What stands for no end of an interval, so that every file of numbers can hold it."""
 
@@ -370,12 +369,7 @@ def compared(steps: Sequence[AnswerStep], answers: Sequence[Answer], shared: Sha
     sources = {each.statistic: frozenset({each.statistic}) for each in answers}
     mixed: dict[str, set[str]] = {each.statistic: set() for each in answers}
 
-    # roots of squares fall short of the quantiles of two Laplace noises below this confidence
-    rough = any(each.confidence < SQUARES_FROM for each in answers)
-
     def together(one: str, other: str, over: tuple[str, ...] | None) -> bool:
-        if rough:
-            return True
         if one != other:
             both = ((a, b) for a in sources[one] for b in sources[other])
             return any(a == b or shared(a, b, ()) for a, b in both)
