@@ -7,7 +7,7 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.tables.query import Query, with_expressions
 from sourdine.tables.sql import SqlTable, read_sql
-from tests.tables.sql.declared import TABLES, keys, whole
+from tests.tables.sql.declared import TABLES, days, keys, whole
 
 SCHEMA = Schema.read(
     {
@@ -15,6 +15,8 @@ SCHEMA = Schema.read(
         "pay": whole(0, 100_000),
         "region": keys("north", "south", "east"),
         "sex": keys("f", "m"),
+        "seen": days("2024-01-01", "2024-12-31"),
+        "at": {"type": "datetime", "first": "2024-01-01 00:00:00", "last": "2024-12-31 00:00:00"},
     }
 )
 TABLE = SqlTable(
@@ -102,7 +104,17 @@ def test_the_top_is_ranked_by_what_is_asked() -> None:
     assert [each.text for each in by_values.where] == ["NOT (age IS NULL)"]
 
 
+def test_a_difference_of_dates_is_in_days_and_one_of_times_in_seconds() -> None:
+    end = "TIMESTAMP '2024-12-31 00:00:00'"
+    for asked, told in {
+        "DATE_DIFF('day', seen, '2024-12-31')": "DATE '2024-12-31' - seen",
+        f"DATE_DIFF('second', at, {end})": f"SECONDS({end} - at)",
+    }.items():
+        assert list(computed(ask(f"SELECT AVG({asked}) FROM people")).values()) == [told]
+
+
 REFUSED = {
+    "SELECT AVG(DATE_DIFF('hour', at, TIMESTAMP '2024-12-31 00:00:00')) FROM people": "how often a new hour",
     "SELECT AVG(age) FROM (SELECT * REPLACE (age / 2 AS age) FROM people) t": "'REPLACE' is not understood",
     "SELECT AVG(age) FROM (SELECT * EXCLUDE (age) FROM people) t": "'EXCEPT' is not understood",
     "SELECT COUNT(* EXCLUDE (age)) FROM people": "'EXCEPT' is not understood",

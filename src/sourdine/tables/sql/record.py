@@ -360,7 +360,15 @@ class SqlRecords:
         unit = node.args["unit"].name.upper() if node.args.get("unit") else "DAY"
         if unit not in _UNITS:
             raise self.text.refuse(node, f"A difference of dates is in one of {', '.join(_UNITS)}.")
-        return TimeBetween(start=self._read(node.expression), end=self._read(node.this), unit=_UNITS[unit])
+        start, end = self._dated(self._read(node.expression), self._read(node.this))
+        clocks = any(isinstance(each.kind(self.kinds), MomentKind) for each in (start, end))
+        if clocks and unit != "SECOND":
+            raise self.text.refuse(
+                node,
+                f"Of times this counts how often a new {unit.lower()} begins, and not how long it is. Write "
+                "end - start, in days and parts of them, or DATE_DIFF('second', start, end).",
+            )
+        return TimeBetween(start=start, end=end, unit=_UNITS[unit])
 
     def _substring(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "start", "length", "expression")
