@@ -1,5 +1,7 @@
 """What is computed from answers: the right rows, noise in common, and nothing that was not asked."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
