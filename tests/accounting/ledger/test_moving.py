@@ -1,13 +1,16 @@
 """A ledger moved between a file and a server: one of them can be charged, whatever is cut off."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.ledger.crash import one_spend
 from benchmarks.servers import Server
 from sourdine.accounting.ledger import Ledger, moving
+from sourdine.accounting.ledger.chain import Mark
 from sourdine.accounting.ledger.file import store as file_store
+from sourdine.accounting.ledger.store import Store
 from sourdine.core.errors import LedgerError
 
 SPEND = one_spend()
@@ -100,3 +103,46 @@ def test_a_move_that_was_cut_off_is_finished_and_never_doubles(
         assert ledger.charge(SPEND, purpose="p").number == 4
     with pytest.raises(LedgerError, match="has been moved already"):
         moving.move(source, target)
+
+
+@pytest.mark.parametrize("on_server", [False, True])
+def test_of_two_moves_at_once_one_is_refused_and_leaves_nothing(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, on_server: bool
+) -> None:
+    source = server.new() if on_server else tmp_path / "a.ledger"
+    charged(source).close()
+    copy, targets = moving._copy, [tmp_path / "first.ledger", tmp_path / "second.ledger"]
+
+    def slow(*words: object) -> object:
+        end = copy(*words)  # type: ignore[arg-type]
+        monkeypatch.setattr(moving, "_copy", copy)
+        moving.move(source, targets[1])  # somebody else is quicker
+        return end
+
+    monkeypatch.setattr(moving, "_copy", slow)
+    with pytest.raises(LedgerError, match="moved by somebody else"):
+        moving.move(source, targets[0])
+    assert not targets[0].exists()
+    with Ledger.open(targets[1]) as ledger:
+        assert ledger.charge(SPEND, purpose="p").number == 4
+
+
+@pytest.mark.parametrize("on_server", [False, True])
+def test_a_copy_is_kept_where_the_ledger_may_have_been_given_up(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, on_server: bool
+) -> None:
+    source, target = (server.new() if on_server else tmp_path / "a.ledger"), tmp_path / "b.ledger"
+    charged(source).close()
+    retire = Store.retire
+
+    def lost(held: Store[Any], end: Mark, name: str) -> None:
+        retire(held, end, name)
+        raise LedgerError("The server was lost.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "retire", lost)
+        with pytest.raises(LedgerError, match="was lost"):
+            moving.move(source, target)
+    moving.move(source, target)  # it is finished by asking again
+    with Ledger.open(target) as ledger:
+        assert ledger.charge(SPEND, purpose="p").number == 4

@@ -32,7 +32,8 @@ def move(source: Place | str, target: Place | str) -> Place:
         try:
             before.retire(end, _TO + token)
         except BaseException:
-            _remove(place, _FROM + token)
+            if not _is_needed(before, token):
+                _remove(place, _FROM + token)
             raise
         _activate(place, token)
     finally:
@@ -85,6 +86,15 @@ def _activate(place: Place, token: str) -> None:
         after.activate(_FROM + token)
     finally:
         after.close()
+
+
+def _is_needed(before: AnyStore, token: str) -> bool:
+    """Whether the ledger was given up for this move, as far as can be seen: then the copy is all there is."""
+    try:
+        before.close()  # a new connection sees how it stands
+        return before.move() == _TO + token
+    except LedgerError:
+        return True
 
 
 def _remove(place: Place, move_name: str) -> None:

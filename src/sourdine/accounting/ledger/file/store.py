@@ -127,7 +127,8 @@ class FileStore(Store[sqlite3.Connection]):
         if self._ready is not connection:
             self._bring_up(connection)
         connection.execute("BEGIN IMMEDIATE")
-        if self.is_backup or mark_of(self._newest(connection)) != end:
+        live = database.header(connection)[0] == database.APPLICATION  # now: others may move it too
+        if not live or mark_of(self._newest(connection)) != end:
             raise problems.charged_meanwhile(self.path)
         database.retire(connection, move)
         connection.execute("COMMIT")

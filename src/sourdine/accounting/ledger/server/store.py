@@ -6,6 +6,7 @@ commit that does is behind all earlier lines in the server's log, so many charge
 acknowledged before its own is over. A lost connection is resolved by asking for the key of the charge.
 """
 
+import os
 import secrets
 import threading
 from dataclasses import dataclass
@@ -30,8 +31,10 @@ SELECT * FROM (
     SELECT number, content, total, fingerprint FROM {schema}.lines ORDER BY number DESC LIMIT 2
 ) AS newest UNION ALL SELECT number, '', '', fingerprint FROM {schema}.mark
 """
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+"""Whatever a role is set to: at other levels, who waits for a turn would see what was there before it."""
 _TURN = f"""
-BEGIN;
+{_BEGIN};
 SELECT {tables.PROMISES},
     set_config('lock_timeout', '{{wait}}', true),
     set_config('idle_in_transaction_session_timeout', '{_IDLE}', true),
@@ -53,7 +56,7 @@ END, set_config('synchronous_commit', 'on', true)
 """
 """The same for what was only read, if it may not be on the disk yet: what was seen must stay."""
 _WRITE_AFTER = f"""
-BEGIN;
+{_BEGIN};
 SELECT 1 / CASE WHEN ({tables.PROMISES}) IN (
     ('on', 'on', 'on', false), ('on', 'on', 'remote_apply', false)) THEN 1 ELSE 0 END,
     set_config('lock_timeout', '{{wait}}', true),
@@ -78,7 +81,7 @@ SELECT number, content, total, fingerprint FROM {schema}.lines WHERE number > %s
 ORDER BY number LIMIT %s
 """
 _TERMS = "SELECT fingerprint, version, kind FROM {schema}.terms"
-_MOVE = "UPDATE {schema}.terms SET kind = %s, move = %s"
+_MOVE = "UPDATE {schema}.terms SET kind = %s, move = %s WHERE kind = %s"
 _BY_KEY = "SELECT number, content, total, fingerprint FROM {schema}.lines WHERE key = %s"
 
 
@@ -107,6 +110,7 @@ class ServerStore(Store["Connection"]):
         self._is_alone = False  # whether it was still the newest, the last time
         self._doubts: dict[str, list[str]] = {}
         """By the digest of what was asked for, keys of charges of which nothing is known."""
+        self._doubter = os.getpid()
 
     @classmethod
     def create(cls, path: Address, terms: str) -> "ServerStore":
@@ -120,6 +124,8 @@ class ServerStore(Store["Connection"]):
         Its key is drawn here and holds the digest. If the server is lost before it has answered, the next
         try, or the next charge of the same digest, takes the line that has the key.
         """
+        if self._doubter != os.getpid():  # what a parent asks for is not its child's too
+            self._doubts, self._doubter = {}, os.getpid()
         doubts = self._doubts.setdefault(digest, [])
         charge = (
             _Charge(doubts.pop(), True) if doubts else _Charge(f"{secrets.token_hex(16)}:{digest}", False)
@@ -239,14 +245,15 @@ class ServerStore(Store["Connection"]):
     def _retire(self, connection: "Connection", end: Mark, move: str) -> None:
         if self.is_backup or mark_of(self._fitting_end(connection, self._take_turn)) != end:
             raise problems.charged_meanwhile(self.path)
-        self._execute(connection, _MOVE, tables.BACKUP, move)
+        if self._execute(connection, _MOVE, tables.BACKUP, move, tables.LIVE).rowcount != 1:
+            raise problems.charged_meanwhile(self.path)
         self._execute(connection, f"COMMIT; {_WAIT_FOR_DISK}")
 
     def _activate(self, connection: "Connection", move: str) -> None:
         self._take_turn(connection)
         if self._read_move(connection) != move:
             raise problems.damaged(self.path)
-        self._execute(connection, _MOVE, tables.LIVE, "")
+        self._execute(connection, _MOVE, tables.LIVE, "", tables.BACKUP)
         self._execute(connection, f"COMMIT; {_WAIT_FOR_DISK}")
 
     def _read_move(self, connection: "Connection") -> str:

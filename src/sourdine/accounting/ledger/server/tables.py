@@ -191,7 +191,7 @@ def create(
                 _fill(connection, address, (terms, fingerprint("", terms), VERSION, kind, move), lines)
                 connection.execute(script(address, _TRIGGERS))
                 connection.execute("SELECT set_config('synchronous_commit', 'on', true)")
-        except psycopg.errors.DuplicateSchema:
+        except (psycopg.errors.DuplicateSchema, psycopg.errors.UniqueViolation):  # of somebody just now
             raise LedgerError(
                 f"There is a ledger at {address} already. A ledger is never overwritten, since its past "
                 "spends still count. Open it, or choose another name after '#'."
