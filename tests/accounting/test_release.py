@@ -181,12 +181,33 @@ def test_a_backup_confirms_what_it_holds(ledger: Ledger, tmp_path: Path) -> None
         {"format": 2},
         {"ledger": 5},
         {"unit": None},
+        {"number": 0},
+        {"number": 2**70},  # more than an engine counts
+        {"neighbours": "nobody"},
     ],
 )
 def test_a_certificate_of_other_kinds_is_one_sentence(ledger: Ledger, change: dict[str, object]) -> None:
     made = released(ledger).certificate(ledger)
     with pytest.raises(LedgerError, match="certificate cannot be read"):
         changed(made, **change)
+
+
+def test_a_line_that_is_no_charge_pays_for_nothing(ledger: Ledger) -> None:
+    made = released(ledger).certificate(ledger)
+    ledger.allow("ana", epsilon="0.1", author="olga")
+    rule = ledger.history()[-1]
+    free = changed(
+        made,
+        number=rule.number,
+        fingerprint=rule.fingerprint,
+        time=rule.time.isoformat(),
+        price="0",
+        epsilon=0.0,
+        left=str(made.left),
+        spends=[],
+    )
+    with pytest.raises(LedgerError, match="is no charge"):
+        free.verify(ledger)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from sourdine.accounting.certificate import verify_release
+from sourdine.accounting.explain import explain_guarantee
 from sourdine.accounting.ledger import Ledger
+from sourdine.report.verdict.checks import CheckOutcome, check_strength
 from tests.cli.certificate.release_case import SignedRelease, build_signed
 from tests.cli.table_case import build, run
 
@@ -42,7 +45,9 @@ def test_everything_checked_is_green(case: SignedRelease, tmp_path: Path) -> Non
     assert "ε = 0.25 for each person" in out
     assert "After this release: 0.75 of epsilon 1. Today: 0.5." in out
     assert "(2 charges) comes to ε = 0.5." in out
-    assert "2 pairs of made-up tables (csv) that differ in one person: no fault found." in out
+    assert (
+        "2 pairs of made-up tables (csv) that differ in one person: no fault found. That finds coarse" in out
+    )
     assert "As recorded with the charge, it came from cryptographic randomness" in out
     assert "NOT MADE" not in out
     text = page.read_text(encoding="utf-8")
@@ -146,6 +151,43 @@ def test_exact_counts_that_were_shown_are_told(tmp_path: Path) -> None:
     _, out, _ = show(tmp_path / "out", "--ledger", case.ledger)
     assert "JUDGE YOURSELF. They were shown beforehand. The declarations were checked against the data" in out
     assert "declared without looking at the data" not in out
+
+
+def test_exact_counts_are_told_of_a_release_without_its_plan(case: SignedRelease) -> None:
+    place = case.folder / "certificate.json"
+    stated = json.loads(place.read_text())
+    (case.folder / "release.json").unlink()
+    del stated["digests"]["release.json"], stated["sizes"]["release.json"]
+    stated["declared"] |= {"the declarations": "were checked against the data, which is not private"}
+    place.write_text(json.dumps(stated))
+    (case.folder / "certificate.signatures.json").unlink()
+    light, outcomes = checks(case.folder)
+    assert (light, outcomes["Exact counts"]) == ("yellow", "judge yourself")
+    assert outcomes["Price of the plan"] == "does not apply"
+
+
+@pytest.mark.parametrize(
+    ("delta", "size", "outcome"),
+    [
+        (1e-6, None, CheckOutcome.PASSED),
+        (1e-4, None, CheckOutcome.JUDGE),
+        (0.09, 1, CheckOutcome.JUDGE),  # below one record of ten, and still one time in eleven
+        (1e-3, 100, CheckOutcome.JUDGE),
+        (1e-6, 100, CheckOutcome.PASSED),
+        (1e-6, 1e7, CheckOutcome.JUDGE),
+    ],
+)
+def test_a_large_delta_is_asked_about_however_few_there_are(
+    case: SignedRelease, delta: float, size: float | None, outcome: CheckOutcome
+) -> None:
+    certificate = verify_release(case.folder).certificate
+    (check,) = check_strength(certificate, explain_guarantee(0.5, delta), size)
+    assert check.outcome is outcome
+    assert check.words
+
+
+def test_of_few_records_none_are_below_zero(case: SignedRelease) -> None:
+    assert "(between -" not in show(case.folder)[1]
 
 
 def test_a_payment_that_the_ledger_does_not_hold_is_red(case: SignedRelease, tmp_path: Path) -> None:

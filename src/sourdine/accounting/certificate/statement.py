@@ -13,12 +13,14 @@ from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.ledger.terms import declared_digest
 from sourdine.accounting.spend import Spend, foreign_names
 from sourdine.core.codec import added, decoded, encoded, unambiguous
+from sourdine.core.distance import Neighbours
 from sourdine.core.errors import LedgerError, SourdineError, UnknownName
 from sourdine.core.escaping import tame
 from sourdine.core.format import plain, shorten_up
 from sourdine.core.view import Viewable
 
 _FORMAT = 1
+_MOST_LINES = 1 << 62
 _FOREIGN = "not_of_this_package"
 _SELECTION = "from_reserve"  # the name of the selection delta in files
 
@@ -96,6 +98,9 @@ class Certificate(Viewable):
                 certificate.sizes.get(name, -1) < 0 for name in certificate.digests if certificate.complete
             ):
                 raise ValueError("files without a size")
+            Neighbours(certificate.neighbours)
+            if not 1 <= certificate.number <= _MOST_LINES:
+                raise ValueError("no line")
             if min(certificate.price, certificate.left, certificate.selection_delta) < 0:
                 raise ValueError("no amounts")
         except UnknownName as problem:
@@ -128,6 +133,11 @@ class Certificate(Viewable):
             raise LedgerError(
                 f"The ledger has no line {self.number} with this fingerprint. The payment cannot be "
                 "confirmed, so treat the release as unpaid."
+            )
+        if entry.rule is not None:
+            raise LedgerError(
+                f"Line {self.number} of the ledger is no charge: it says what is allowed. "
+                "Treat the release as unpaid."
             )
         stated: dict[str, tuple[object, object]] = {
             "spends": (

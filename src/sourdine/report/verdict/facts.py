@@ -63,7 +63,7 @@ def _whom(certificate: Certificate, record: Record | None, plan: ReleasePlan | N
     relation = _RELATIONS[Neighbours(certificate.neighbours)].format(unit=unit)
     size = ""
     if record is not None and record.quality is not None:
-        value, lower, upper = record.quality.records
+        value, lower, upper = (max(each, 0) for each in record.quality.records)  # noise goes below 0
         size = f" About {value:,.0f} records were read (between {lower:,.0f} and {upper:,.0f})."
     elif plan is not None and plan.size is not None:
         size = f" {counted(plan.size, 'record')}, as declared."

@@ -203,9 +203,9 @@ def _engine(record: Record) -> str:
 
 
 def _size(record: Record | None, plan: ReleasePlan | None) -> float | None:
-    """How many records there are at least, as far as that is known: told privately, or declared."""
-    if record is not None and record.quality is not None:
-        return max(record.quality.records[1], 1)
+    """How many records there are at most, as far as that is known: told privately, or declared."""
+    if record is not None and record.quality is not None and math.isfinite(record.quality.records[2]):
+        return max(record.quality.records[2], 1)
     return None if plan is None or plan.size is None else plan.size
 
 
