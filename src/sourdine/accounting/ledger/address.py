@@ -44,7 +44,11 @@ class Address:
             )
         known = _parts(reach)
         host, port = known.get("host", ""), known.get("port", "")
-        if "@" in host or "/" in port or not all(part.isdigit() for part in port.split(",") if part):
+        if (
+            "@" in host + known.get("dbname", "")
+            or "/" in port
+            or not all(part.isdigit() for part in port.split(",") if part)
+        ):
             raise _malformed()  # a password that is not escaped would be shown as part of the host
         user = f"{quote(known['user'])}@" if known.get("user") else ""
         within = quote(known.get("dbname", ""))

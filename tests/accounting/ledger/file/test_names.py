@@ -182,3 +182,10 @@ def test_a_ledger_is_for_its_owner_unless_shared(tmp_path: Path) -> None:
         os.umask(before)
     found = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     assert found == {"own.ledger": 0o600, "copy.ledger": 0o600, "all.ledger": 0o644}
+
+
+def test_a_folder_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()  # which gives its folder another name, as files count them
+    for folder in (tmp_path, tmp_path / "below"):
+        with pytest.raises(LedgerError, match="is a folder, and a ledger is one file"):
+            Ledger.open(folder)

@@ -145,6 +145,7 @@ def test_no_password_is_told(text: str) -> None:
     [
         "postgresql://u:sec@ret@host.invalid/db",
         "postgresql://u:sec/ret@host.invalid/db",
+        "postgresql://u:1/secret@host.invalid/db",
         "postgresql://host:secret/db",
         "postgresql://host/db?secret=1",
         "postgresql://host/db#Secret",
@@ -214,6 +215,8 @@ def test_a_role_that_may_charge_can_only_add_and_one_that_may_read_only_read(
                 officer.charge(SPEND, purpose="p")
         with pytest.raises(LedgerError, match=r"may not see it|cannot be read by this role"):
             Ledger.open(as_role["stranger"])
+        with pytest.raises(LedgerError, match=r"may not make a ledger .*GRANT CREATE ON DATABASE"):
+            Ledger.create(f"{as_role['stranger']}_b", epsilon=1)
         for statement in ("UPDATE {0}.lines SET total = '0'", "DELETE FROM {0}.lines", "TRUNCATE {0}.lines"):
             with (
                 psycopg.connect(as_role["analyst"].partition("#")[0]) as connection,

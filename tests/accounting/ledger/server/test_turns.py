@@ -13,6 +13,7 @@ from benchmarks.ledger.crash import one_spend  # noqa: E402
 from benchmarks.servers import Server  # noqa: E402
 from sourdine.accounting.ledger import Ledger  # noqa: E402
 from sourdine.accounting.ledger.address import Address  # noqa: E402
+from sourdine.accounting.ledger.chain import Mark, next_line  # noqa: E402
 from sourdine.accounting.ledger.server import store, tables  # noqa: E402
 from sourdine.core.errors import LedgerError  # noqa: E402
 from tests.accounting.ledger.server.test_store import Cut, charged  # noqa: E402
@@ -58,7 +59,7 @@ def test_who_waited_for_a_turn_sees_what_was_written_meanwhile(
         thread = threading.Thread(target=lambda: numbers.append(other.charge(SPEND, purpose="p").number))
         thread.start()
         waits(server)
-        line = store.next_line(store.Mark(rows[0][0], rows[0][3]), rows[0][1], "1/500")
+        line = next_line(Mark(rows[0][0], rows[0][3]), rows[0][1], "1/500")
         held._execute(held._connect(), store._WRITE, *line, "key")
         thread.join()
         assert numbers == [3]

@@ -6,6 +6,7 @@ So links are followed to the file itself, and a file with a second name is refus
 """
 
 import os
+import stat
 from pathlib import Path
 
 from sourdine.core.errors import LedgerError
@@ -23,6 +24,8 @@ def resolve(path: Path) -> Path:
 def identify(path: Path) -> Identity:
     """Which file a name leads to; a second name that shows in the file itself is refused."""
     status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        raise LedgerError(f"{path} is a folder, and a ledger is one file. Nothing was spent. Name the file.")
     if status.st_nlink > 1:
         raise LedgerError(
             f"The ledger {path} has a second name on this disk (a hard link). A charge that is cut off under "

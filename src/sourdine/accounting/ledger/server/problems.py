@@ -64,6 +64,14 @@ def missing(address: Address) -> LedgerError:
     )
 
 
+def no_schema(address: Address) -> LedgerError:
+    """The error for a role that may make no ledger in a database."""
+    return LedgerError(
+        f"This role may not make a ledger at {address}. Nothing was made. Ask the owner of the database to "
+        "make it, or for the right to do so (GRANT CREATE ON DATABASE)."
+    )
+
+
 def explain(act: str, address: Address, problem: Exception) -> LedgerError:
     """The error for a problem met before anything was committed."""
     state = getattr(problem, "sqlstate", None) or ""

@@ -196,6 +196,8 @@ def create(
                 f"There is a ledger at {address} already. A ledger is never overwritten, since its past "
                 "spends still count. Open it, or choose another name after '#'."
             ) from None
+        except psycopg.errors.InsufficientPrivilege:
+            raise problems.no_schema(address) from None
         except psycopg.Error as problem:
             raise problems.explain("write", address, problem) from problem
 
