@@ -6,35 +6,35 @@ Each step is declared beside what is asked. It reads noisy answers alone, so it 
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.notation import value
-from sourdine.frames.keys import KeyColumn, Keys
 from sourdine.frames.schema import Declared, by_hand, declare
 from sourdine.tables.answer import Answer
-from sourdine.tables.comparison.intervals import difference, ratio, share, total
-from sourdine.tables.estimate import Floats, GroupEstimate
+from sourdine.tables.comparison.intervals import difference, ratio
+from sourdine.tables.comparison.sides import (
+    ComparedSide,
+    Key,
+    groups_of,
+    joined,
+    key_column,
+    shares_of,
+    sides_of,
+    values_at,
+    values_like,
+)
+from sourdine.tables.estimate import GroupEstimate
 
 Shared = Callable[[str, str, tuple[str, ...] | None], bool]
 """Whether two answers, by their labels, have noise in common; or groups of one that differ in columns."""
-Key = str | int | bool
 MOST_FACTOR = 10**100
 NO_ENDS = (-sys.float_info.max, sys.float_info.max)
 """What stands for no end of an interval, so that every file of numbers can hold it."""
-
-
-class TwoSided(Protocol):
-    """A difference or a ratio of estimates."""
-
-    def __call__(
-        self, first: GroupEstimate, second: GroupEstimate, *, independent: bool = True
-    ) -> GroupEstimate: ...
 
 
 class AnswerStep(Declared, ABC):
@@ -137,11 +137,16 @@ class AnswerDifference(AnswerStep):
         source = answers[self.of]
         if self.less is not None:
             other, alone = answers[self.less], not shared(self.of, self.less, ())
-            pair = _Side(source.estimate, source.span), _Side(_like(source, other), other.span)
-            return self._made(source, _joined(difference, *pair, independent=alone))
-        rest, one, two = _sides(source, str(self.column), self.first, self.second)
+            pair = (
+                ComparedSide(source.estimate, source.span),
+                ComparedSide(values_like(source, other), other.span),
+            )
+            return self._made(source, joined(difference, *pair, independent=alone))
+        rest, one, two = sides_of(source, str(self.column), self.first, self.second)
         alone = not shared(self.of, self.of, self.over or None)
-        found = _joined(difference, _Side(one, source.span), _Side(two, source.span), independent=alone)
+        found = joined(
+            difference, ComparedSide(one, source.span), ComparedSide(two, source.span), independent=alone
+        )
         return self._made(source, found, **rest)
 
 
@@ -197,12 +202,17 @@ class AnswerRatio(AnswerStep):
         source = answers[self.of]
         if self.per is not None:
             below = answers[self.per]
-            pair = _Side(source.estimate, source.span), _Side(_like(source, below), below.span)
-            found = _joined(ratio, *pair, independent=not shared(self.of, self.per, ()))
+            pair = (
+                ComparedSide(source.estimate, source.span),
+                ComparedSide(values_like(source, below), below.span),
+            )
+            found = joined(ratio, *pair, independent=not shared(self.of, self.per, ()))
             return self._made(source, found, measure=f"{source.measure} per {below.measure}")
-        rest, one, two = _sides(source, str(self.column), self.first, self.second)
+        rest, one, two = sides_of(source, str(self.column), self.first, self.second)
         alone = not shared(self.of, self.of, self.over or None)
-        found = _joined(ratio, _Side(one, source.span), _Side(two, source.span), independent=alone)
+        found = joined(
+            ratio, ComparedSide(one, source.span), ComparedSide(two, source.span), independent=alone
+        )
         return self._made(source, found, measure="ratio", **rest)
 
 
@@ -234,11 +244,11 @@ class AnswerShare(AnswerStep):
     def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
         source = answers[self.of]
         independent, estimate = not shared(self.of, self.of, self.over or None), source.estimate
-        parts = _groups_of(source, self.column)
+        parts = groups_of(source, self.column)
         ends = [np.empty(estimate.value.shape) for _ in range(3)]
         for part in np.unique(parts):
             places = np.flatnonzero(parts == part)
-            for end, held in zip(ends, _shares(_at(estimate, places), independent), strict=True):
+            for end, held in zip(ends, shares_of(values_at(estimate, places), independent), strict=True):
                 end[places] = held
         return self._made(source, GroupEstimate(*ends), measure="share", span=(0.0, 1.0))
 
@@ -272,17 +282,17 @@ class AnswerChange(AnswerStep):
     def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
         source = answers[self.of]
         independent, estimate = not shared(self.of, self.of, self.over or None), source.estimate
-        outer, inner = _groups_of(source, self.column), _column(source, self.column).places
+        outer, inner = groups_of(source, self.column), key_column(source, self.column).places
         order = np.lexsort((inner, outer))
         follows = np.flatnonzero(outer[order][1:] == outer[order][:-1]) + 1
         later, earlier = order[follows], order[follows - 1]
         places = np.argsort(later)  # as the answer is sorted
         later, earlier = later[places], earlier[places]
-        now, before = (_Side(_at(estimate, places), source.span) for places in (later, earlier))
+        now, before = (ComparedSide(values_at(estimate, places), source.span) for places in (later, earlier))
         if not self.relative:
-            found, changes = _joined(difference, now, before, independent=independent), {}
+            found, changes = joined(difference, now, before, independent=independent), {}
         else:
-            found = _joined(ratio, now, before, independent=independent)
+            found = joined(ratio, now, before, independent=independent)
             found = GroupEstimate(found.value - 1, found.lower - 1, found.upper - 1)
             changes = {"measure": "relative change"}
         return self._made(source, found, keys=source.keys.take(later), **changes)
@@ -401,114 +411,3 @@ def _check_sides(
         raise ValueError(f"'{word}' must be another statistic")
     if other is None and first == second:
         raise ValueError("first and second must be two keys")
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One of two that are compared, and what its values may be."""
-
-    estimate: GroupEstimate
-    span: tuple[float, float] | None
-
-    @property
-    def cut(self) -> NDArray[np.bool_]:
-        """Where an interval ends at what is possible: its noise goes further, so it is no measure of it."""
-        low, high = (-np.inf, np.inf) if self.span is None else self.span
-        ends: NDArray[np.bool_] = (self.estimate.lower <= low) | (self.estimate.upper >= high)
-        return ends
-
-
-def _joined(make: TwoSided, one: _Side, two: _Side, *, independent: bool) -> GroupEstimate:
-    """Two sides compared; where an interval was cut off, by its ends alone, as if noise were in common."""
-    apart = make(one.estimate, two.estimate, independent=False)
-    if not independent:
-        return apart
-    near, cut = make(one.estimate, two.estimate, independent=True), one.cut | two.cut
-    lower, upper = np.where(cut, apart.lower, near.lower), np.where(cut, apart.upper, near.upper)
-    return GroupEstimate(near.value, lower, upper)
-
-
-def _at(estimate: GroupEstimate, places: NDArray[Any]) -> GroupEstimate:
-    return GroupEstimate(estimate.value[places], estimate.lower[places], estimate.upper[places])
-
-
-def _column(answer: Answer, name: str) -> KeyColumn:
-    if name not in answer.columns:
-        raise InvalidParameter(
-            f"The answer '{answer.statistic}' of '{answer.query}' has no column '{name}' among its keys. "
-            f"Its keys are for {', '.join(answer.columns) or 'the whole table'}."
-        )
-    return answer.keys.columns[answer.columns.index(name)]
-
-
-def _groups_of(answer: Answer, name: str | None) -> NDArray[np.int64]:
-    """A number for each group that is the same where all columns but one are; without one, for all."""
-    found = np.zeros(len(answer.keys), np.int64)
-    if name is None:
-        return found
-    _column(answer, name)
-    for column, each in zip(answer.keys.columns, answer.columns, strict=True):
-        if each != name:
-            found = found * max(1, column.values.size) + column.places
-    return found
-
-
-def _sides(
-    answer: Answer, name: str, first: Key | None, second: Key | None
-) -> tuple[dict[str, Any], GroupEstimate, GroupEstimate]:
-    """What the rest of an answer is called, and its values for one key and for another."""
-    column, outer = _column(answer, name), _groups_of(answer, name)
-    places = []
-    for key in (first, second):
-        here = np.flatnonzero(column.holds(key))
-        if not here.size and len(answer.keys):  # there may be none where keys are chosen privately
-            raise InvalidParameter(
-                f"The answer '{answer.statistic}' of '{answer.query}' has no group whose '{name}' is "
-                f"{key!r}. "
-                "Compare keys that it shows."
-            )
-        places.append(here[np.argsort(outer[here], kind="stable")])
-    one, two = places
-    both, at_one, at_two = np.intersect1d(outer[one], outer[two], return_indices=True)
-    one, two = one[at_one], two[at_two]
-    order = np.argsort(one)
-    one, two = one[order], two[order]
-    kept = [place for place, each in enumerate(answer.columns) if each != name]
-    keys = answer.keys.take(one)
-    rest = {
-        "columns": tuple(answer.columns[place] for place in kept),
-        "keys": Keys(tuple(keys.columns[place] for place in kept), both.size),
-    }
-    return rest, _at(answer.estimate, one), _at(answer.estimate, two)
-
-
-def _like(source: Answer, other: Answer) -> GroupEstimate:
-    """The values of another answer for the groups of this one: the same, or one for all of them."""
-    if source.keys == other.keys:
-        return other.estimate
-    if len(other.keys) == 1:
-        return GroupEstimate(*(np.broadcast_to(end, source.estimate.value.shape) for end in _ends(other)))
-    raise InvalidParameter(
-        f"'{source.statistic}' and '{other.statistic}' of '{source.query}' have other keys. "
-        "Compare statistics that have the same."
-    )
-
-
-def _ends(answer: Answer) -> tuple[Floats, Floats, Floats]:
-    return answer.estimate.value, answer.estimate.lower, answer.estimate.upper
-
-
-def _shares(parts: GroupEstimate, independent: bool) -> tuple[Floats, Floats, Floats]:
-    """Each part over the sum of all: that of the others is what is left of all, its noise without its own."""
-    whole = total(parts, independent=independent)
-    sides = [parts.value - parts.lower, parts.upper - parts.value]
-    below, above = (
-        np.sqrt(np.maximum(np.square(side).sum() - np.square(side), 0.0))
-        if independent
-        else side.sum() - side
-        for side in sides
-    )
-    value = whole.value - parts.value
-    rest = GroupEstimate(value, value - below, value + above)
-    found = share(parts, rest, independent=independent)
-    return found.value, found.lower, found.upper
