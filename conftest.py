@@ -4,6 +4,7 @@ Examples in pages and doctests cannot show a seed without teaching users to set 
 tests even rare bad luck is a red run. Other processes, also forked ones, draw real entropy.
 """
 
+import gc
 import os
 import threading
 import zlib
@@ -41,6 +42,15 @@ class OneSeedATest:
         wanted = item.get_closest_marker("system_randomness") is None
         self.stream = SeededBits(zlib.crc32(item.nodeid.encode())) if wanted else None
         return (yield)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # thousands of tests are no garbage: a dry run that tidies up first would look at them all
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -111,9 +111,8 @@ def test_the_joint_mechanism_is_closest_everywhere(result: Result) -> None:
             assert best < theirs < mine
 
 
-def test_repeated_values_break_inverse_sensitivity_only() -> None:
-    part = repeated.reproduce(Settings(quick=True))
-    result = Result(name="part", title="", lead="", verdicts=part.verdicts, sections=(part.section,))
+@pytest.mark.slow
+def test_repeated_values_break_inverse_sensitivity_only(result: Result) -> None:
     last = table(result, "repeated").rows[-1]
     share, counts, lost, narrow, wide, best = (float(cell) for cell in last)  # type: ignore[arg-type]
     assert share == 1
