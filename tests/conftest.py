@@ -17,8 +17,8 @@ from hypothesis import settings
 
 from benchmarks.servers import Server
 from sourdine.core.figure import picture
-from sourdine.frames import source
-from sourdine.frames.closed import closed_connection
+from sourdine.frames import mock, source
+from sourdine.frames.closed import closed_connection, spilling_connection
 from sourdine.report.pages import page
 
 # how long an example takes hangs on what else the machine does: it says nothing about the code
@@ -56,6 +56,8 @@ def one_engine() -> Iterator[None]:
         return one(os.getpid()).cursor()  # a fork opens its own
 
     patch.setattr(source, "closed_connection", connection)
+    made_up = functools.cache(lambda process: spilling_connection())
+    patch.setattr(mock, "spilling_connection", lambda: made_up(os.getpid()).cursor())
     yield
     patch.undo()
 

@@ -25,6 +25,7 @@ def source(rate: float, noise: float, steps: int, delta: float, order: float) ->
         return float((steps * mpmath.log(moment) - mpmath.log(delta)) / (order - 1))
 
 
+@pytest.mark.slow
 def test_the_printed_run_comes_out(result: Result) -> None:
     for claim, found in (
         ("steps", "14070"),
@@ -36,6 +37,7 @@ def test_the_printed_run_comes_out(result: Result) -> None:
         assert one.finding == found
 
 
+@pytest.mark.slow
 def test_the_printed_run_is_loose_for_poisson_and_understated_for_shuffled_batches(result: Result) -> None:
     printed = verdict(result, "thesis.epsilon")
     assert printed.standing is Standing.LOOSE
@@ -45,6 +47,7 @@ def test_the_printed_run_is_loose_for_poisson_and_understated_for_shuffled_batch
     assert shuffled.finding.startswith("2.928 to 23.35 for the printed run; ")
 
 
+@pytest.mark.slow
 def test_two_rows_of_the_flowers_table_are_understated(result: Result) -> None:
     rows = table(result, "flowers").rows
     assert len(rows) == 13
@@ -58,6 +61,7 @@ def test_two_rows_of_the_flowers_table_are_understated(result: Result) -> None:
     assert verdict(result, "thesis.flowers.delta").standing is Standing.REPRODUCED
 
 
+@pytest.mark.slow
 def test_the_certified_column_lies_below_the_method_of_the_thesis(result: Result) -> None:
     for row in table(result, "flowers").rows:
         certified, shuffled = row[7], row[8]
@@ -67,6 +71,7 @@ def test_the_certified_column_lies_below_the_method_of_the_thesis(result: Result
         assert shuffled.upper > 10 * certified.upper
 
 
+@pytest.mark.slow
 def test_readings_of_the_curves(result: Result) -> None:
     assert verdict(result, "thesis.batch").standing is Standing.REPRODUCED
     assert verdict(result, "thesis.size").standing is Standing.LOOSE
@@ -74,6 +79,7 @@ def test_readings_of_the_curves(result: Result) -> None:
     assert verdict(result, "thesis.price").standing is Standing.REPRODUCED
 
 
+@pytest.mark.slow
 def test_the_printed_gaussian_variance_fails_by_its_closed_form(result: Result) -> None:
     for epsilon, printed, found, textbook, also, least in table(result, "gaussian").rows:
         for sigma, delta in ((printed, found), (textbook, also), (least, 1e-5)):
@@ -86,6 +92,7 @@ def test_the_printed_gaussian_variance_fails_by_its_closed_form(result: Result) 
     assert verdict(result, "thesis.gaussian").standing is Standing.LOOSE
 
 
+@pytest.mark.slow
 def test_laplace_composition_and_groups(result: Result) -> None:
     assert verdict(result, "notes.laplace.largest").standing is Standing.REPRODUCED
     assert verdict(result, "notes.gaussian.largest").standing is Standing.WRONG
@@ -96,6 +103,7 @@ def test_laplace_composition_and_groups(result: Result) -> None:
         assert tight == pytest.approx(1e-6 * math.expm1(float(epsilon)) / math.expm1(0.1), rel=1e-6)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_printed_formulas_understate(result: Result) -> None:
     rows = table(result, "formulas").rows
     assert [round(float(row[2]), 2) for row in rows[:2]] == [6.5, 6.5]  # type: ignore[arg-type]
@@ -110,6 +118,7 @@ def test_printed_formulas_understate(result: Result) -> None:
     assert all(float(row[1]) < float(row[2]) for row in rows)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_quick_leaves_the_figures_out(result: Result) -> None:
     assert not any(section.figures for section in result.sections)
 
@@ -120,5 +129,6 @@ def test_the_whole_experiment_has_every_curve() -> None:
     assert sum(len(section.figures) for section in whole.sections) == 8
 
 
+@pytest.mark.slow
 def test_the_documentation_has_these_verdicts(result: Result) -> None:
     assert told(result) == written("budget")

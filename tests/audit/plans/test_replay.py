@@ -54,7 +54,13 @@ def test_honest_plans_stand_and_use_what_they_pay_for(case: FaultCase, pairs: in
     assert max(each.ratio for each in found.lines) == 1.0
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "_"))
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, id=fault.name.replace(" ", "_"), marks=[pytest.mark.slow] if place % 2 else [])
+        for place, fault in enumerate(FAULTS)
+    ],
+)
 def test_every_planted_fault_is_caught(fault: Fault) -> None:
     assert not fault.examined().good
 
@@ -114,7 +120,10 @@ def test_a_plan_that_an_engine_refuses_is_told(monkeypatch: pytest.MonkeyPatch) 
     assert found.engines == {}
 
 
-@pytest.mark.parametrize("kind", [*KINDS[:2], *KINDS[-2:]])
+@pytest.mark.parametrize(
+    "kind",
+    [KINDS[0], KINDS[-1], *(pytest.param(kind, marks=pytest.mark.slow) for kind in (KINDS[1], KINDS[-2]))],
+)
 def test_random_plans_stand(kind: str) -> None:
     found = audit_plan(random_plan(kind, 1), pairs=40, engines=["duckdb"], seed=3)
     assert told(found) == []

@@ -82,7 +82,13 @@ def agrees(source: Source, name: str) -> None:
             assert held or isinstance(column, Text)
 
 
-@pytest.mark.parametrize("engine", HERE)
+@pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param(each, marks=[] if each in ("csv", "duckdb", "pandas") else [pytest.mark.slow])
+        for each in HERE
+    ],
+)
 def test_a_cell_says_what_a_record_counts_as(engine: str, tmp_path: Path) -> None:
     made = ENGINES[engine]
     for seed in range(2):
