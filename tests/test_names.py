@@ -16,10 +16,9 @@ import sourdine
 def test_public_classes_have_names_of_their_own() -> None:
     root = Path(sourdine.__file__).parent
     names = Counter(
-        node.name
+        name
         for path in root.rglob("*.py")
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE)
     )
     assert len(names) > 500
     assert [name for name, count in names.items() if count > 1] == []

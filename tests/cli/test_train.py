@@ -165,6 +165,7 @@ def test_least_squares_is_one_release(digits: Path, here: Path) -> None:
     assert told["runs"][0]["line"] == 1
 
 
+@pytest.mark.slow
 def test_repeats_have_a_mean_and_a_deviation_and_cost_more_together(digits: Path, here: Path) -> None:
     words = ("-m", "linear", "--lr", 0.1, "--clip", 2, "--momentum", 0, "--averaging", 0)
     found = json.loads(run("fit", digits, *BUDGET, *words, "--repeats", 2, "--json").stdout)
@@ -364,6 +365,7 @@ def test_random_weights_are_told_at_once() -> None:
     assert "WARNING" not in run("fit", "none", "--features", "random", "--epsilon", 1, code=2).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "epochs"), [("1.9", 25), pytest.param("2", 40, marks=pytest.mark.slow)])
 def test_an_ample_budget_is_used_for_longer_training(epsilon: str, epochs: int) -> None:
     words = ("plan", "-s", 2000, "--delta", "1e-4", "--epsilon", epsilon, "--json")

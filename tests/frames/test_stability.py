@@ -91,7 +91,7 @@ def fuzz(folder: Path, total: int, seed: int, monkeypatch: pytest.MonkeyPatch) -
         check(folder / "rows.csv", -(-total // len(every)), dice, case)
 
 
-@pytest.mark.parametrize("count", [250, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [150, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_no_record_touches_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     fuzz(tmp_path, count, 1, monkeypatch)
 

@@ -65,6 +65,7 @@ def test_every_sampler_pays_what_is_true_for_it(sampler: str, neighbours: Neighb
     assert made.batches.sampler is made.sampler
 
 
+@pytest.mark.slow
 def test_poisson_needs_the_least_noise() -> None:
     poisson, fixed, shuffle = (
         sampled(each).noise_multiplier for each in (Sampler.POISSON, Sampler.FIXED, Sampler.SHUFFLE)

@@ -151,6 +151,7 @@ def test_no_amplified_epsilon_is_below_what_one_report_costs() -> None:
         assert Fraction(amplified_epsilon(oracle, 2, 1e-300)) >= epsilon
 
 
+@pytest.mark.slow
 def test_the_amplified_epsilon_is_that_of_the_accounting() -> None:
     found = amplified(ORACLE, 10_000, 1e-6)
     (favours,) = ORACLE.favours

@@ -14,6 +14,7 @@ def found() -> AttackResult:
     return linkage.run(SeededBits(1))
 
 
+@pytest.mark.slow
 def test_it_names_the_patients_and_fails_on_the_coarser_table(found: AttackResult) -> None:
     assert found.unprotected.success > 0.99
     assert found.protected.success < 0.05
@@ -22,6 +23,7 @@ def test_it_names_the_patients_and_fails_on_the_coarser_table(found: AttackResul
     assert found.chance == 1 / 60_000
 
 
+@pytest.mark.slow
 def test_the_more_is_known_the_more_are_named(found: AttackResult) -> None:
     (chart,) = found.charts
     shares = {each.place: each.value for each in chart.points}
@@ -34,6 +36,7 @@ def test_the_more_is_known_the_more_are_named(found: AttackResult) -> None:
     assert by_place[1] < 0.6 < 0.9 < by_place[2]
 
 
+@pytest.mark.slow
 def test_the_success_is_one_over_the_number_who_fit(found: AttackResult) -> None:
     people = draw_patients(linkage.PEOPLE, SeededBits(1))
     keys = list(zip(people.sex, people.postcode, (day[:4] for day in people.born), strict=True))

@@ -12,6 +12,7 @@ def found() -> AttackResult:
     return traces.run(SeededBits(1))
 
 
+@pytest.mark.slow
 def test_a_few_points_follow_a_person_and_private_counts_do_not(found: AttackResult) -> None:
     assert found.unprotected.success > 0.85
     assert found.protected.success < 0.04
@@ -21,6 +22,7 @@ def test_a_few_points_follow_a_person_and_private_counts_do_not(found: AttackRes
     assert found.chance < 0.05
 
 
+@pytest.mark.slow
 def test_more_points_single_out_more_and_coarser_traces_fewer(found: AttackResult) -> None:
     fine, coarse = (
         [each.value for each in found.charts[0].points if each.series == series]

@@ -90,6 +90,7 @@ def test_a_walk_is_replayed_by_its_seed() -> None:
     assert dataclasses.asdict(first) in [dataclasses.asdict(each) for each in again.violations]
 
 
+@pytest.mark.slow
 def test_ratios_tell_a_distance_that_is_too_long() -> None:
     """Twice the groups that there are cannot be moved, and a unit in one group moves half of two."""
     wide = dataclasses.replace(UNITS, unit=PrivacyUnit(column="who", max_rows=4, max_groups=1)).plan("sums")

@@ -51,7 +51,13 @@ def test_each_mutant_has_its_line_here() -> None:
     assert {each.name for each in BROKEN} == set(CAUGHT)
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param(each, id=each.name, marks=[pytest.mark.slow] if place % 2 else [])
+        for place, each in enumerate(BROKEN)
+    ],
+)
 def test_every_fault_is_caught(broken: BrokenTraining) -> None:
     found = audit(broken)
     assert found.claimed <= 2

@@ -28,6 +28,7 @@ def test_a_specification_is_replayed_without_its_table(case: Case) -> None:
     assert case.spent() == "0"
 
 
+@pytest.mark.slow
 def test_json_has_the_same_and_more(case: Case) -> None:
     given = ("audit", "plan", case.spec, "--pairs", "30", "--engine", "csv", "--engine", "duckdb", "--json")
     code, out, _ = run(*given)

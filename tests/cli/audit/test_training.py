@@ -55,6 +55,7 @@ def test_json_repeats_with_the_seed() -> None:
     assert first["every_step"]["canaries"] == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("all_of_them", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_training_that_is_broken_is_caught(monkeypatch: pytest.MonkeyPatch, all_of_them: bool) -> None:
     if not all_of_them:

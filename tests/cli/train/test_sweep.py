@@ -152,6 +152,7 @@ def test_some_settings_at_random_are_the_same_when_it_goes_on(digits: Path, here
     assert "another" in run(digits, *SMALL, "--random", 3, code=2).stderr
 
 
+@pytest.mark.slow
 def test_hidden_units_and_budgets(digits: Path, here: Path) -> None:
     words = ("-m", "mlp", "--hidden", "4,8", "-b", 50, "-e", 1, "--epsilon", "2,8", "--delta", "1e-3")
     found = json.loads(run(digits, *words, "--json").stdout)

@@ -48,6 +48,7 @@ def test_segments_have_the_gaps_of_all_their_places(relation: Neighbours) -> Non
                 check_around(values, level, relation, places, reach, radius)
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(
     st.integers(1, 40).flatmap(

@@ -99,7 +99,7 @@ LAWS = {
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("bins", [5, pytest.param(16, marks=pytest.mark.slow), 1000])
+@pytest.mark.parametrize("bins", [5, *(pytest.param(bins, marks=pytest.mark.slow) for bins in (16, 1000))])
 def test_intervals_of_a_flat_tree_hold(law: str, bins: int) -> None:
     """As often as they say, whatever lies in a bin."""
     values, at, tries = np.sort(LAWS[law]), [0.1, 0.5, 0.8], 200
