@@ -18,7 +18,7 @@ from hypothesis import settings
 from benchmarks.servers import Server
 from sourdine.core.figure import picture
 from sourdine.frames import mock, source
-from sourdine.frames.closed import closed_connection, spilling_connection
+from sourdine.frames.engines.closed import closed_connection, spilling_connection
 from sourdine.report.pages import page
 
 # how long an example takes hangs on what else the machine does: it says nothing about the code

@@ -18,7 +18,7 @@ import pytest
 
 import sourdine as sd
 from sourdine import statistics as st
-from sourdine.core.notation import in_files
+from sourdine.core.text.notation import in_files
 from sourdine.frames.expressions import Among, ColumnValue
 from sourdine.frames.schema import Schema
 from sourdine.tables import Answer

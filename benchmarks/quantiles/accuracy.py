@@ -20,7 +20,7 @@ from benchmarks.finding import verdict
 from benchmarks.quantiles.cases import CASES, DECILES, SIZES, Case, Floats
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
-from sourdine.tables.noise import like_noises, noise
+from sourdine.tables.answers.noise import like_noises, noise
 from sourdine.tables.quantiles.api import Grid
 from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE, Allowance, MethodChoice, chosen
 from sourdine.tables.quantiles.method import QuantileMethod

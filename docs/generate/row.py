@@ -80,7 +80,7 @@ WAY = (
             Step(
                 "A plan",
                 ("How far a unit moves each measurement, which", "noise that takes, what it will be worth."),
-                ("tables/plan", "tables/measurement", "tables/group_sums", "tables/noise", "tables/forecast"),
+                ("tables/plan", "tables/measurements", "tables/answers/noise", "tables/forecast"),
             ),
             Step(
                 "A charge",
@@ -97,7 +97,7 @@ WAY = (
             Step(
                 "A record comes in",
                 ("A file or a frame stays where it is: DuckDB,", "closed to all else, or Spark reads it."),
-                ("frames/source", "frames/engine", "frames/closed", "frames/spark", "frames/text"),
+                ("frames/source", "frames/engines", "frames/files", "frames/text"),
             ),
             Step(
                 "It counts as whole numbers",
@@ -105,7 +105,7 @@ WAY = (
                     "Clamped to its bounds, put on a grid, filtered.",
                     "What cannot be read is missing; none raises.",
                 ),
-                ("frames/expression", "frames/expressions", "frames/dialect", "frames/types"),
+                ("frames/expression", "frames/expressions", "frames/engines/dialect", "frames/engines/types"),
             ),
             Step(
                 "Its unit counts so much and no more",
@@ -127,7 +127,7 @@ WAY = (
             Step(
                 "Values with intervals",
                 ("Each statistic reads off its own, rounded to", "what the interval is worth."),
-                ("tables/estimate", "tables/statistics", "tables/answer"),
+                ("tables/answers/estimate", "tables/statistics", "tables/answers/answer"),
             ),
             Step(
                 "A release",

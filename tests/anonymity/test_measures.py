@@ -29,7 +29,7 @@ from sourdine.anonymity.equivalence import cells_of, classes_of
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Schema
 from tests.anonymity import brute
-from tests.frames.engines import ALL_ENGINES, ENGINES
+from tests.frames.every_engine import ALL_ENGINES, ENGINES
 
 # the source's hospital: six patients, ages in bands, homes as districts
 HOSPITAL = pa.table(

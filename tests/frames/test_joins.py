@@ -10,7 +10,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit, Schema, totals
 from sourdine.frames.joins import Join, open_joined, read_joins
 from sourdine.testing import SeededBits
-from tests.frames.engines import ALL_ENGINES, ENGINES
+from tests.frames.every_engine import ALL_ENGINES, ENGINES
 
 SCHEMA = Schema.read(
     {

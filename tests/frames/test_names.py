@@ -11,7 +11,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema, open_source
 from sourdine.frames.joins import open_joined, read_joins
 from sourdine.frames.text import TextFormat
-from tests.frames.engines import ENGINES
+from tests.frames.every_engine import ENGINES
 
 NUMBER = {"type": "integer", "lower": 0, "upper": 9}
 WITH_NAMES = [engine for engine in ENGINES if engine not in ("json", "ndjson")]

@@ -17,7 +17,7 @@ from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, Source, open_sou
 from sourdine.frames.expression import grouping
 from sourdine.frames.statistics.quality import quality_counts
 from sourdine.testing import SeededBits
-from tests.frames.engines import ENGINES
+from tests.frames.every_engine import ENGINES
 
 ROWS = pa.table(
     {

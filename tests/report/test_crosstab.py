@@ -6,9 +6,9 @@ from sourdine.frames.keys import Keys
 from sourdine.report.crosstab import cross_table
 from sourdine.report.pages.answers import fitting_crosstab
 from sourdine.report.pages.page import Page, Section
-from sourdine.tables.answer import Answer
+from sourdine.tables.answers.answer import Answer
+from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.crosstabs import crosstab_of
-from sourdine.tables.estimate import GroupEstimate
 
 EVIL = "</script><b>x"
 

@@ -8,7 +8,7 @@ from scipy import stats
 from sourdine.frames.keys import Keys
 from sourdine.report.finding import cells_of, count_cells, finding, named_rows, show
 from sourdine.tables import Answer, Answers
-from sourdine.tables.estimate import GroupEstimate
+from sourdine.tables.answers.estimate import GroupEstimate
 
 
 def answer(

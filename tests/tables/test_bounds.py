@@ -15,7 +15,7 @@ from sourdine.frames import PrivacyUnit
 from sourdine.tables import Table, find_bounds
 from sourdine.tables.bounds import LADDERS, BoundsPlan, _bounds_of, open_column
 from sourdine.testing import SeededBits
-from tests.frames.engines import ALL_ENGINES, ENGINES
+from tests.frames.every_engine import ALL_ENGINES, ENGINES
 
 
 def ledger(folder: Path, limit: int = 1) -> Ledger:

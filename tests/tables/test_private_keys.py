@@ -26,7 +26,7 @@ from sourdine.tables.record import Record
 from sourdine.tables.release import _carry_out, exact_of, keyed, scans
 from sourdine.tables.statistics.partitions import Partitions
 from sourdine.testing import SeededBits
-from tests.frames.engines import ENGINES, FEW
+from tests.frames.every_engine import ENGINES, FEW
 from tests.statistics import ALARM
 
 COLUMNS: dict[str, Any] = {

@@ -31,12 +31,12 @@ from sourdine.tables import (
     rehearse,
     write_answers,
 )
-from sourdine.tables.measurement import ColumnMeasurement, PlannedMeasurement
+from sourdine.tables.measurements.measurement import ColumnMeasurement, PlannedMeasurement
 from sourdine.tables.quantiles import METHODS, InverseSensitivity, QuantileMethod
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
+from tests.tables.measurements.test_measurement import SCHEMA, Row, cases, source_of
 from tests.tables.quantiles import brute
-from tests.tables.test_measurement import SCHEMA, Row, cases, source_of
 
 REPLACE, ADD_REMOVE = Neighbours.REPLACE, Neighbours.ADD_REMOVE
 NAMED = ["auto", *METHODS]

@@ -18,7 +18,7 @@ from sourdine.frames import PrivacyUnit
 from sourdine.tables import Table, rehearse
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
-from tests.frames.engines import ALL_ENGINES, ENGINES, FEW
+from tests.frames.every_engine import ALL_ENGINES, ENGINES, FEW
 from tests.statistics import ALARM, fit
 from tests.tables.alike import ASKS, answers, plan_of, table_of
 from tests.tables.exact import exact_numbers

@@ -19,7 +19,7 @@ from sourdine.tables import Table
 from sourdine.tables.release import _carry_out
 from sourdine.tables.statistics.order import TreeCounts
 from sourdine.testing import SeededBits
-from tests.frames.engines import ENGINES
+from tests.frames.every_engine import ENGINES
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # PySpark warns of the pandas that is installed
 

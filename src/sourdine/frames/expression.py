@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sourdine.frames.dialect import DUCKDB, Dialect
+from sourdine.frames.engines.dialect import DUCKDB, Dialect
+from sourdine.frames.engines.types import SMALL
 from sourdine.frames.expressions import ColumnValue, Expression, InPeriod, KeyKind, Kinds, NumberKind
 from sourdine.frames.expressions.arithmetic import regrid
 from sourdine.frames.schema import (
@@ -32,7 +33,6 @@ from sourdine.frames.schema import (
 )
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.frames.times.moments import date_in, time_name
-from sourdine.frames.types import SMALL
 
 __all__ = [
     "Grouping",

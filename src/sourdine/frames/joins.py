@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import block
-from sourdine.frames.dialect import Dialect
-from sourdine.frames.engine import NOTHING, AnswerTable, Lent, TableEngine
+from sourdine.core.text.notation import block
+from sourdine.frames.engines.dialect import Dialect
+from sourdine.frames.engines.engine import NOTHING, AnswerTable, Lent, TableEngine
+from sourdine.frames.engines.types import Family, family, whole_in
 from sourdine.frames.schema import Column, Schema
 from sourdine.frames.source import AS_IT_IS, Source, check_alike, open_source
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.type_check import check_key, check_type
-from sourdine.frames.types import Family, family, whole_in
 
 MOST_ROWS = 1 << 22
 _FIELDS = ("file", "table", "on", "columns")

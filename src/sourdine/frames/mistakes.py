@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import either, entry, setting, value
+from sourdine.core.text.notation import either, entry, setting, value
 
 _NESTED = ("columns", "joins", "hierarchies", "text")
 _TYPES = ("integer", "real", "category", "flag", "text", "date", "datetime")

@@ -1,7 +1,7 @@
 """Made-up records: a table of declared columns, spread evenly, that holds nothing of the real one."""
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.closed import spilling_connection
+from sourdine.frames.engines.closed import spilling_connection
 from sourdine.frames.expression import literal, quoted
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Category, Column, Flag, Integer, Schema, Text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.frames.closed import closed_connection, spilling_connection
+from sourdine.frames.engines.closed import closed_connection, spilling_connection
 from sourdine.frames.expression import literal, quoted
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.engines.types import Family, base_name, family, scale
 from sourdine.frames.expression import literal, quoted
 from sourdine.frames.files import Files
-from sourdine.frames.types import Family, base_name, family, scale
 
 if TYPE_CHECKING:
     import duckdb

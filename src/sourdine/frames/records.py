@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.engine import InDuckDB
+from sourdine.frames.engines.engine import InDuckDB
 from sourdine.frames.expression import grouping, literal, place_of, quoted, steps
 from sourdine.frames.schema import Category, Date, Datetime, DerivedCategory, DerivedFlag, Flag, Integer, Real
 from sourdine.frames.source import Source

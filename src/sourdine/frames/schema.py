@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import block, either, entry, value
+from sourdine.core.text.notation import block, either, entry, value
 from sourdine.frames.expressions.calendar import names_of
 from sourdine.frames.expressions.dates import moments_of
 from sourdine.frames.expressions.form import ExpressionField, read_expression

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
-from sourdine.core.notation import group
-from sourdine.frames.closed import closed_connection
-from sourdine.frames.dialect import Dialect
-from sourdine.frames.engine import NOTHING, AnswerTable, InDuckDB, Lent, TableEngine
+from sourdine.core.text.notation import group
+from sourdine.frames.engines.closed import closed_connection
+from sourdine.frames.engines.dialect import Dialect
+from sourdine.frames.engines.engine import NOTHING, AnswerTable, InDuckDB, Lent, TableEngine
+from sourdine.frames.engines.spark import InSpark, is_spark
+from sourdine.frames.engines.types import Family, family
 from sourdine.frames.expression import (
     Grouping,
     TableCells,
@@ -36,14 +38,12 @@ from sourdine.frames.expressions import Expression
 from sourdine.frames.files import TEXT, Files, Where, find_files, is_where, with_plain_columns
 from sourdine.frames.parquet import ParquetFiles
 from sourdine.frames.schema import Integer, Real, Schema, expression_of
-from sourdine.frames.spark import InSpark, is_spark
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.text.opening import TextFiles, unreadable
 from sourdine.frames.text.pieces import PROTOCOL
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.frames.times.moments import microseconds_of, time_in, time_name
 from sourdine.frames.type_check import check_type, check_unit
-from sourdine.frames.types import Family, family
 
 if TYPE_CHECKING:
     import narwhals as nw

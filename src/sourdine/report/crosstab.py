@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sourdine.report.table import TextTable
-from sourdine.tables.answer import ALL
+from sourdine.tables.answers.answer import ALL
 from sourdine.tables.crosstabs import Crosstab
 from sourdine.tables.crosstabs.cell import CellText
 from sourdine.tables.crosstabs.files import key_text

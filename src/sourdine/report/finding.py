@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sourdine.core.format import endless
 from sourdine.frames.keys import Combination
 from sourdine.tables import Answer, Answers
-from sourdine.tables.answer import ALL, NO_INTERVAL
+from sourdine.tables.answers.answer import ALL, NO_INTERVAL
 from sourdine.tables.statistics import Chart, Scale, style_of
 
 MOST_CELLS = 1 << 12  # values that a page looks at one by one

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from sourdine.accounting.accountant import Bracket
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.escaping import tame
 from sourdine.core.format import shorten_down, shorten_up
+from sourdine.core.text.escaping import tame
 
 Cell = str | int | float | Decimal | Bracket | None
 _LONG = 24  # characters of a cell that needs a line of its own

@@ -1,6 +1,6 @@
 """Private releases of tables: queries, a plan, a release."""
 
-from sourdine.tables.answer import Answer, Answers, write_answers
+from sourdine.tables.answers.answer import Answer, Answers, write_answers
 from sourdine.tables.bounds import BoundsPlan, FoundBounds, find_bounds
 from sourdine.tables.crosstabs import Crosstab
 from sourdine.tables.forecast import Forecast, epsilon_for, forecasts

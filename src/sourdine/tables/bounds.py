@@ -28,7 +28,7 @@ from sourdine.frames.statistics.group_ranks import CountedValues
 from sourdine.frames.statistics.ladder import NumberLadder
 from sourdine.frames.statistics.ranks import ranks
 from sourdine.frames.text.format import TextFormat
-from sourdine.tables.measurement import EACH_RECORD
+from sourdine.tables.measurements.measurement import EACH_RECORD
 from sourdine.tables.quantiles.histogram import ThresholdHistogram
 from sourdine.tables.release import silence
 from sourdine.tables.specification import NO_QUERIES, Specification, check_filled, read_blocks

@@ -16,9 +16,9 @@ from shlex import quote
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
-from sourdine.core.toml import toml_key, toml_text
-from sourdine.frames.closed import closed_connection
-from sourdine.frames.types import Family, family
+from sourdine.core.text.toml import toml_key, toml_text
+from sourdine.frames.engines.closed import closed_connection
+from sourdine.frames.engines.types import Family, family
 from sourdine.tables.specification import BLANK
 
 TEXT = (".csv", ".tsv")

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import either
+from sourdine.core.text.notation import either
 from sourdine.frames.statistics.quality import all_cells
 from sourdine.mechanisms import PartitionThreshold
-from sourdine.tables.measurement import PlannedMeasurement, expect
+from sourdine.tables.measurements.measurement import PlannedMeasurement, expect
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.quality.private import USELESS, smallest_share
 from sourdine.tables.query import columns_of

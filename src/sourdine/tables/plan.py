@@ -12,7 +12,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure
-from sourdine.core.notation import setting
+from sourdine.core.text.notation import setting
 from sourdine.core.view import Viewable, figure_of
 from sourdine.frames.expressions import Case, Expression, walk
 from sourdine.frames.privacy_unit import PrivacyUnit
@@ -20,7 +20,13 @@ from sourdine.frames.schema import DERIVED, Schema, kind_of
 from sourdine.frames.statistics.quality import all_cells
 from sourdine.frames.statistics.totals import check_groups
 from sourdine.mechanisms import PartitionThreshold
-from sourdine.tables.measurement import EACH_RECORD, Context, Measurement, PlannedMeasurement, expect
+from sourdine.tables.measurements.measurement import (
+    EACH_RECORD,
+    Context,
+    Measurement,
+    PlannedMeasurement,
+    expect,
+)
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality.private import Quality, quality_share
 from sourdine.tables.query import Query, columns_of, with_expressions

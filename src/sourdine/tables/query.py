@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, Union, runtime_check
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import either, value
+from sourdine.core.text.notation import either, value
 from sourdine.frames.expressions import ColumnValue, Expression, ExpressionField, read_expression
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, by_hand, decimal, declare
@@ -17,7 +17,7 @@ from sourdine.tables.comparison.declared import QuerySteps
 from sourdine.tables.comparison.show import EVERYTHING, Show
 from sourdine.tables.comparison.steps import STEPS, AnswerStep, long_step
 from sourdine.tables.condition import check_column, check_condition, read_where
-from sourdine.tables.measurement import Measurement, Scope
+from sourdine.tables.measurements.measurement import Measurement, Scope
 from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic
 from sourdine.tables.statistics.partitions import Partitions
 

@@ -13,8 +13,8 @@ import numpy as np
 from sourdine.accounting.ledger.address import name_of
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames.keys import Keys
-from sourdine.tables.answer import Answer, Answers
-from sourdine.tables.estimate import GroupEstimate
+from sourdine.tables.answers.answer import Answer, Answers
+from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.quality.private import DataQuality
 from sourdine.tables.release import TableRelease
 from sourdine.tables.specification import Specification

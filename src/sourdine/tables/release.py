@@ -19,19 +19,19 @@ from sourdine.accounting.release import Release
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.figure import Figure
 from sourdine.core.format import plain
-from sourdine.core.notation import either, setting
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.text.notation import either, setting
 from sourdine.core.view import figure_of
 from sourdine.frames.keys import TEXT, Cell, Keys
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.partitions import with_keys
 from sourdine.frames.statistics.totals import MOST_GROUPS
 from sourdine.frames.times.zones import zone_data_version
-from sourdine.tables.answer import Answer, Answers
+from sourdine.tables.answers.answer import Answer, Answers
+from sourdine.tables.answers.estimate import Noisy
 from sourdine.tables.comparison.steps import compared
 from sourdine.tables.crosstabs import Crosstab, Sort, adds_up, crosstab_of, select
-from sourdine.tables.estimate import Noisy
-from sourdine.tables.measurement import ChosenKeys, Exact, PlannedMeasurement, expect
+from sourdine.tables.measurements.measurement import ChosenKeys, Exact, PlannedMeasurement, expect
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.quality.private import DataQuality, Quality, data_quality
 from sourdine.tables.statistics import Statistic

@@ -20,8 +20,8 @@ from sourdine.accounting.ledger.address import Place, place_of
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, OldWord
 from sourdine.core.format import plain
-from sourdine.core.notation import in_files
-from sourdine.core.toml import read_toml
+from sourdine.core.text.notation import in_files
+from sourdine.core.text.toml import read_toml
 from sourdine.frames.files import ENDINGS, TEXT, check_ending
 from sourdine.frames.joins import check_brought, check_join, open_joined, read_join, read_joins
 from sourdine.frames.mistakes import told

@@ -11,8 +11,8 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.escaping import tame
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.text.escaping import tame
 from sourdine.core.view import Viewable
 from sourdine.frames.joins import Join, open_joined, read_joins
 from sourdine.frames.mock import mock_source
@@ -21,7 +21,7 @@ from sourdine.frames.schema import Schema
 from sourdine.frames.source import AS_IT_IS, Source
 from sourdine.frames.text.format import TextFormat
 from sourdine.tables.bounds import FoundBounds, find_bounds
-from sourdine.tables.measurement import plural
+from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality.exact import ExactQuality, exact_quality

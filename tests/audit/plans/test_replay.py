@@ -25,7 +25,7 @@ from sourdine.audit.plans.random_plans import KINDS, random_plan
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit
 from sourdine.tables import Specification
-from sourdine.tables.group_sums import RecordCounts
+from sourdine.tables.measurements.group_sums import RecordCounts
 
 
 def told(found: PlanAudit) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, Totals, expression, open_source, totals
 from sourdine.testing import SeededBits
-from tests.frames.engines import ENGINES
+from tests.frames.every_engine import ENGINES
 
 RANDOM = np.random.default_rng(5)
 TOWNS = ["a", "A", "b ", "é", "e\u0301", "o'x", 'say "hi"', "=1+1", "😀"]

@@ -14,7 +14,7 @@ from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, Source, open_sou
 from sourdine.frames.keys import Keys
 from sourdine.frames.statistics.partitions import key_counts, with_keys
 from sourdine.testing import SeededBits
-from tests.frames.engines import ALL_ENGINES, ENGINES
+from tests.frames.every_engine import ALL_ENGINES, ENGINES
 
 TEXTS = ["a", "A", "b ", "é", "e\u0301", "o'x", 'say "hi"', "back\\slash", "%s", "1", "x" * 200, "=1+1", "😀"]
 ODD = ["", "x" * 201, "a\nb", "tab\t", "\x7f", None]

@@ -14,7 +14,7 @@ from sourdine.frames import CountedValues, PrivacyUnit, Schema, Source, open_sou
 from sourdine.frames.expression import grouping, span, steps
 from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SortedPlaces
 from sourdine.testing import SeededBits
-from tests.frames.engines import ALL_ENGINES, ENGINES
+from tests.frames.every_engine import ALL_ENGINES, ENGINES
 
 SCHEMA = Schema.read(
     {

@@ -25,7 +25,7 @@ from sourdine.frames.expression import grouping, quoted, span, steps
 from sourdine.frames.statistics import totals as counting
 from sourdine.frames.statistics.totals import combinations
 from sourdine.testing import SeededBits
-from tests.frames.engines import ALL_ENGINES, ENGINES
+from tests.frames.every_engine import ALL_ENGINES, ENGINES
 
 PAY = "pay, \"é' $"  # names may hold anything
 SCHEMA = Schema.read(

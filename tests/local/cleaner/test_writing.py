@@ -13,7 +13,7 @@ import pytest
 from sourdine.core.errors import InvalidParameter
 from sourdine.local.cleaner import Cleaner
 from sourdine.testing import SeededBits
-from tests.frames.engines import ENGINES
+from tests.frames.every_engine import ENGINES
 from tests.local.cleaner.people import COLUMNS, INSIDE, loud, people
 
 

@@ -21,7 +21,7 @@ from sourdine.report.finding import finding
 from sourdine.report.pages.page import Page
 from sourdine.report.pages.release import release_page
 from sourdine.tables import Answer, Specification, release
-from sourdine.tables.estimate import GroupEstimate
+from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.record import Record
 from sourdine.testing import SeededBits
 

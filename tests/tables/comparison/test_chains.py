@@ -7,7 +7,8 @@ from scipy.stats import binom
 
 import sourdine as sd
 from sourdine.frames.keys import Keys
-from sourdine.tables.answer import Answer
+from sourdine.tables.answers.answer import Answer
+from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.comparison.steps import (
     AnswerChange,
     AnswerDifference,
@@ -16,7 +17,6 @@ from sourdine.tables.comparison.steps import (
     AnswerStep,
     compared,
 )
-from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 

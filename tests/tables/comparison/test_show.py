@@ -5,9 +5,9 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.keys import Keys
-from sourdine.tables.answer import Answer
+from sourdine.tables.answers.answer import Answer
+from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.comparison.show import EVERYTHING, RowFilter, RowOrder, Show
-from sourdine.tables.estimate import GroupEstimate
 
 
 def answer(label: str, values: list[float]) -> Answer:

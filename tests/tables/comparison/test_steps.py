@@ -8,7 +8,8 @@ import pytest
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.keys import Keys
 from sourdine.frames.schema import Schema
-from sourdine.tables.answer import Answer
+from sourdine.tables.answers.answer import Answer
+from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.comparison.intervals import difference, ratio
 from sourdine.tables.comparison.steps import (
     BY_STEP,
@@ -20,7 +21,6 @@ from sourdine.tables.comparison.steps import (
     AnswerStep,
     compared,
 )
-from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.query import Query
 from sourdine.tables.statistics import COMPUTED, Count, Mean, Sum, Units
 

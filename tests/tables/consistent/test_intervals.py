@@ -14,9 +14,9 @@ from sourdine.core.mechanism import Mechanism
 from sourdine.frames import PrivacyUnit
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables import Table, forecasts, rehearse
+from sourdine.tables.answers.estimate import Noisy
+from sourdine.tables.answers.noise import worst_noises
 from sourdine.tables.consistent.structure import agreed
-from sourdine.tables.estimate import Noisy
-from sourdine.tables.noise import worst_noises
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM

@@ -9,11 +9,11 @@ import openpyxl
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.escaping import as_written
+from sourdine.core.text.escaping import as_written
 from sourdine.frames.keys import Keys
-from sourdine.tables.answer import Answer
+from sourdine.tables.answers.answer import Answer
+from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.crosstabs import Crosstab, crosstab_of
-from sourdine.tables.estimate import GroupEstimate
 
 ODD = ["=1+1", "a|b*c*", "<script>\x1b", "@x"]
 VALUE = np.array([0.5, 0.25, 0.125, 0.75, 1.0, 0.0, 0.54361, 0.3])

@@ -13,12 +13,12 @@ from scipy.stats import binom
 from sourdine.audit.plans import audit_plan
 from sourdine.audit.plans.engines import ENGINES
 from sourdine.audit.plans.random_plans import FORMS, KINDS, random_plan
-from sourdine.core.notation import in_files
+from sourdine.core.text.notation import in_files
 from sourdine.frames import PrivacyUnit, Schema, Source, open_source
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding, named_rows
 from sourdine.tables import Answer, Answers, Privacy, Query, ReleasePlan, forecasts
-from sourdine.tables.estimate import GroupEstimate
+from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.record import _answer, _plain
 from sourdine.tables.release import _carry_out
 from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic

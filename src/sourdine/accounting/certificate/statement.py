@@ -15,8 +15,8 @@ from sourdine.accounting.spend import Spend, foreign_names
 from sourdine.core.codec import added, decoded, encoded, unambiguous
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import LedgerError, SourdineError, UnknownName
-from sourdine.core.escaping import tame
 from sourdine.core.format import plain, shorten_up
+from sourdine.core.text.escaping import tame
 from sourdine.core.view import Viewable
 
 _FORMAT = 1

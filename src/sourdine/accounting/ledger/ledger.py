@@ -49,9 +49,9 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, LedgerError
-from sourdine.core.escaping import tame
 from sourdine.core.figure import Figure
-from sourdine.core.notation import either
+from sourdine.core.text.escaping import tame
+from sourdine.core.text.notation import either
 from sourdine.core.view import Viewable, figure_of
 
 Step = Callable[[Balance, datetime], tuple[Balance, str]]

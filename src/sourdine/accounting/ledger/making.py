@@ -20,7 +20,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import parse, plain
-from sourdine.core.notation import either
+from sourdine.core.text.notation import either
 
 Number = int | float | Fraction | str
 """A number as it is meant: 0.1 and "0.1" are a tenth."""

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.frames.dialect import Dialect
-from sourdine.frames.engine import NOTHING, AnswerTable, Lent, TableEngine
+from sourdine.frames.engines.dialect import Dialect
+from sourdine.frames.engines.engine import NOTHING, AnswerTable, Lent, TableEngine
 from sourdine.frames.joins import Joined
 from sourdine.frames.source import Source
 

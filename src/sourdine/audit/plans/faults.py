@@ -29,13 +29,13 @@ from sourdine.audit.plans.replay import PlanAudit, audit_plan
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.frames import joins as join
 from sourdine.frames import source
-from sourdine.frames.dialect import DUCKDB, Dialect
+from sourdine.frames.engines.dialect import DUCKDB, Dialect
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.statistics import pairs, partitions, quality, sums, totals
 from sourdine.mechanisms import TopK
 from sourdine.tables.consistent.structure import Margins
-from sourdine.tables.group_sums import GroupSums
-from sourdine.tables.measurement import Measurement, expect
+from sourdine.tables.measurements.group_sums import GroupSums
+from sourdine.tables.measurements.measurement import Measurement, expect
 from sourdine.tables.quality.private import Quality
 from sourdine.tables.statistics import order
 from sourdine.tables.statistics import partitions as chosen_keys

@@ -17,7 +17,7 @@ from sourdine.frames.statistics.partitions import KeyCounts
 from sourdine.frames.statistics.totals import Totals
 from sourdine.mechanisms import PartitionThreshold, TopK
 from sourdine.tables.consistent.structure import Margins
-from sourdine.tables.measurement import Exact, PlannedMeasurement, expect
+from sourdine.tables.measurements.measurement import Exact, PlannedMeasurement, expect
 from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.quantiles.tree import BinTree
 from sourdine.tables.statistics.order import Ordered, TreeCounts

@@ -15,8 +15,8 @@ from sourdine.core.codec import written
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.joins import Join, open_joined
 from sourdine.frames.source import Source
-from sourdine.tables.answer import Answers
-from sourdine.tables.measurement import Exact, PlannedMeasurement
+from sourdine.tables.answers.answer import Answers
+from sourdine.tables.measurements.measurement import Exact, PlannedMeasurement
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.release import _carry_out, check_source, exact_of, keyed, scans
 from sourdine.tables.statistics import Chart, style_of

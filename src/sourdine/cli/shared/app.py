@@ -23,7 +23,7 @@ from sourdine.cli.shared.old_options import read_old_options
 from sourdine.cli.shared.show import line, warn
 from sourdine.core import disk
 from sourdine.core.errors import OldWord, SourdineError
-from sourdine.core.notation import in_files
+from sourdine.core.text.notation import in_files
 
 _PLAIN = "sourdine.plain"
 _LETTERS = {"ε": "epsilon", "δ": "delta", "ρ": "rho", "–": "-", "√": "sqrt ", "∞": "inf", "·": "|"}

@@ -24,7 +24,7 @@ from rich.text import Text
 
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.escaping import has_shape, tame
+from sourdine.core.text.escaping import has_shape, tame
 
 
 def tame_json(text: str) -> str:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.dialect import Dialect
+from sourdine.frames.engines.dialect import Dialect
 from sourdine.frames.expressions.kinds import (
     LONG,
     Kind,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import entry
+from sourdine.core.text.notation import entry
 from sourdine.frames.expressions.arithmetic import exact_kind, floor_ratio, regrid
 from sourdine.frames.expressions.calendar import (
     DAY,

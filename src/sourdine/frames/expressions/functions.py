@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.dialect import Dialect
+from sourdine.frames.engines.dialect import Dialect
 from sourdine.frames.expressions.arithmetic import exact_kind, floor_ratio, long, regrid
 from sourdine.frames.expressions.kinds import (
     Kind,

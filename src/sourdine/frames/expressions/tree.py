@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Protocol
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.dialect import Dialect
+from sourdine.frames.engines.dialect import Dialect
 from sourdine.frames.expressions.kinds import (
     DayKind,
     KeyKind,

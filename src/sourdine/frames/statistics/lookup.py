@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.frames.dialect import Dialect
-from sourdine.frames.engine import Lent
+from sourdine.frames.engines.dialect import Dialect
+from sourdine.frames.engines.engine import Lent
 from sourdine.frames.expression import Grouping
 from sourdine.frames.keys import values_of
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from sourdine.core import check
-from sourdine.frames.dialect import DUCKDB, Dialect
+from sourdine.frames.engines.dialect import DUCKDB, Dialect
 from sourdine.frames.statistics.sums import Whole, is_wide, scaled_down
 
 MOST_STEPS = {1: 1 << 15, 2: 1 << 10}  # of a column in a pair, by its degree: larger ones are made coarser

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.engine import AnswerTable, Lent
+from sourdine.frames.engines.engine import AnswerTable, Lent
 from sourdine.frames.expression import Grouping, fit
 from sourdine.frames.keys import TEXT, Keys
 from sourdine.frames.privacy_unit import PrivacyUnit

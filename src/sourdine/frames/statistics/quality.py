@@ -11,7 +11,8 @@ from enum import StrEnum
 from itertools import accumulate
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.dialect import Dialect
+from sourdine.frames.engines.dialect import Dialect
+from sourdine.frames.engines.types import BLANK, Family, family
 from sourdine.frames.expression import fit, sides
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema, Text
@@ -19,7 +20,6 @@ from sourdine.frames.source import Source
 from sourdine.frames.statistics.partitions import raw_text
 from sourdine.frames.statistics.totals import secret_order
 from sourdine.frames.times.dates import Date, Datetime
-from sourdine.frames.types import BLANK, Family, family
 
 _NO_NUMBER = rf"{BLANK}([nN][aA][nN]{BLANK})?"
 

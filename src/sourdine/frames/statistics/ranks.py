@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.dialect import Dialect
+from sourdine.frames.engines.dialect import Dialect
 from sourdine.frames.expression import Grouping
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from numpy.typing import NDArray
 
 from sourdine.core import check
-from sourdine.frames.dialect import DUCKDB, Dialect
+from sourdine.frames.engines.dialect import DUCKDB, Dialect
 
 Whole = TypeVar("Whole", int, NDArray[Any])
 """Whole numbers, one by one or in arrays."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.dialect import DUCKDB, Dialect
+from sourdine.frames.engines.dialect import DUCKDB, Dialect
 from sourdine.frames.expression import Grouping
 from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit

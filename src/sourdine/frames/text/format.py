@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from sourdine.core.notation import either, entry
+from sourdine.core.text.notation import either, entry
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, as_tuples
 

@@ -6,15 +6,15 @@ Every value has an answer: what is infinite, unreadable or outside of first and 
 from datetime import date, datetime
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import entry
-from sourdine.frames.dialect import Dialect
+from sourdine.core.text.notation import entry
+from sourdine.frames.engines.dialect import Dialect
+from sourdine.frames.engines.types import Family, family
 from sourdine.frames.expressions.arithmetic import floor_ratio
 from sourdine.frames.expressions.calendar import DAY, day_at, moment_at
 from sourdine.frames.expressions.tree import days_of, seconds_of
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.frames.times.format import ISO_DATE, ISO_TIMES, TimeFormat
 from sourdine.frames.times.zones import on_clock
-from sourdine.frames.types import Family, family
 
 _MILLION = 1_000_000
 _FAR = 2 * DAY  # no clock is so far from UTC

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.toml import read_toml
+from sourdine.core.text.toml import read_toml
 from sourdine.frames.expression import span
 from sourdine.frames.records import ABSENT, cell_place, read_cells
 from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema

@@ -17,8 +17,8 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.notation import either
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.text.notation import either
 from sourdine.frames.records import ABSENT, read_cells
 from sourdine.frames.schema import DERIVED, Category, Column, Flag, Integer, Real, Schema, Text
 from sourdine.frames.source import AS_IT_IS, Source, open_source

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import in_files
-from sourdine.core.toml import read_toml
+from sourdine.core.text.notation import in_files
+from sourdine.core.text.toml import read_toml
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, decimal
 from sourdine.frames.text.format import TextFormat

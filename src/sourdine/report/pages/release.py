@@ -21,9 +21,9 @@ from sourdine.report.pages.page import Page, Section
 from sourdine.report.pages.quality import misfit_section, quality_section
 from sourdine.report.table import TextTable
 from sourdine.tables import Answer, ReleasePlan
-from sourdine.tables.answer import NO_INTERVAL
+from sourdine.tables.answers.answer import NO_INTERVAL
 from sourdine.tables.crosstabs import adds_up
-from sourdine.tables.measurement import plural
+from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.quality.exact import CHECKED_WORDS
 from sourdine.tables.record import Record
 from sourdine.tables.statistics import style_of

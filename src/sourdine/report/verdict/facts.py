@@ -10,7 +10,7 @@ from sourdine.core.format import counted, plain, shorten_up
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.report.verdict.checks import brief
 from sourdine.tables import ReleasePlan
-from sourdine.tables.measurement import plural
+from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.record import Record
 
 _MOST_NAMES = 6

@@ -13,7 +13,7 @@ from sourdine.accounting.explain.words import beliefs, guesses
 from sourdine.audit.plans import PlanAudit
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import SourdineError
-from sourdine.core.escaping import tame
+from sourdine.core.text.escaping import tame
 from sourdine.report.verdict.checks import (
     CheckOutcome,
     ReleaseCheck,

@@ -24,7 +24,7 @@ from sourdine.report.views.view import View
 from sourdine.tables import Answer, Answers, FoundBounds, ReleasePlan, Table, TableRelease
 from sourdine.tables.crosstabs import Crosstab
 from sourdine.tables.forecast import quality_forecast
-from sourdine.tables.measurement import plural
+from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.quality.exact import CHECKED_WORDS, ExactQuality
 from sourdine.tables.quality.private import DataQuality, said
 

@@ -13,7 +13,7 @@ is Minkowski's inequality, so for Gaussian noise the interval holds at least as 
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.tables.estimate import Floats, GroupEstimate
+from sourdine.tables.answers.estimate import Floats, GroupEstimate
 
 
 def difference(first: GroupEstimate, second: GroupEstimate, *, independent: bool = True) -> GroupEstimate:

@@ -11,8 +11,8 @@ from pydantic import Field, field_validator, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Declared, as_tuples
-from sourdine.tables.answer import Answer
-from sourdine.tables.estimate import GroupEstimate
+from sourdine.tables.answers.answer import Answer
+from sourdine.tables.answers.estimate import GroupEstimate
 
 Sign = Literal["=", "<>", "<", "<=", ">", ">="]
 _TESTS: Mapping[str, Callable[[Any, Any], Any]] = {

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.keys import KeyColumn, Keys
-from sourdine.tables.answer import Answer
+from sourdine.tables.answers.answer import Answer
+from sourdine.tables.answers.estimate import Floats, GroupEstimate
 from sourdine.tables.comparison.intervals import share, total
-from sourdine.tables.estimate import Floats, GroupEstimate
 
 Key = str | int | bool
 

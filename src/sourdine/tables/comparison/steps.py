@@ -13,9 +13,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import value
+from sourdine.core.text.notation import value
 from sourdine.frames.schema import Declared, by_hand, declare
-from sourdine.tables.answer import Answer
+from sourdine.tables.answers.answer import Answer
+from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.comparison.intervals import difference, ratio
 from sourdine.tables.comparison.sides import (
     ComparedSide,
@@ -28,7 +29,6 @@ from sourdine.tables.comparison.sides import (
     values_at,
     values_like,
 )
-from sourdine.tables.estimate import GroupEstimate
 
 Shared = Callable[[str, str, tuple[str, ...] | None], bool]
 """Whether two answers, by their labels, have noise in common; or groups of one that differ in columns."""

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from sourdine.frames.keys import Cell, Keys, values_of
-from sourdine.tables.answer import ALL
+from sourdine.tables.answers.answer import ALL
 from sourdine.tables.consistent.fit import Axes, Floats, Ints, disjoint, fit, subsets
 from sourdine.tables.consistent.whole import diffused, kept_to
 

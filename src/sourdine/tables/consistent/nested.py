@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.frames.keys import Cell, Keys
-from sourdine.tables.answer import ALL
+from sourdine.tables.answers.answer import ALL
 from sourdine.tables.consistent.whole import shared_out
 
 Floats = NDArray[np.float64]

@@ -14,12 +14,12 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics import sums
 from sourdine.mechanisms import Gaussian
+from sourdine.tables.answers.estimate import GroupEstimate, Noisy
+from sourdine.tables.answers.noise import deviation, like_noises, worst_noises
 from sourdine.tables.consistent.crossed import Crossed
 from sourdine.tables.consistent.nested import Nested
-from sourdine.tables.estimate import GroupEstimate, Noisy
-from sourdine.tables.group_sums import GroupSums
-from sourdine.tables.measurement import Context, Exact, KeyAxis, PlannedMeasurement
-from sourdine.tables.noise import deviation, like_noises, worst_noises
+from sourdine.tables.measurements.group_sums import GroupSums
+from sourdine.tables.measurements.measurement import Context, Exact, KeyAxis, PlannedMeasurement
 
 Structure = Crossed | Nested
 _OFF = 1e-6

@@ -6,9 +6,9 @@ from enum import Enum
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.keys import Cell
-from sourdine.tables.answer import ALL, NO_INTERVAL
+from sourdine.tables.answers.answer import ALL, NO_INTERVAL
+from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.crosstabs.cell import CellText, cell_text
-from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.statistics import Scale, style_of
 
 ENDS = ("value", "lower", "upper")

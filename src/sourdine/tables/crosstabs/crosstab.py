@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.view import Viewable
 from sourdine.frames.keys import Cell, KeyColumn, Keys
-from sourdine.tables.answer import ALL, Answer
+from sourdine.tables.answers.answer import ALL, Answer
+from sourdine.tables.answers.estimate import Floats, GroupEstimate
 from sourdine.tables.comparison.intervals import total
 from sourdine.tables.crosstabs.cells import ENDS, CrossCells, CrosstabSums
 from sourdine.tables.crosstabs.files import csv_of, keep, markdown_of
 from sourdine.tables.crosstabs.workbook import write_workbook
-from sourdine.tables.estimate import Floats, GroupEstimate
 
 if TYPE_CHECKING:
     import pandas as pd

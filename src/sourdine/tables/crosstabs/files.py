@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sourdine.core import disk
-from sourdine.core.escaping import csv_text, inert, tame
+from sourdine.core.text.escaping import csv_text, inert, tame
 from sourdine.frames.keys import Cell
 from sourdine.tables.crosstabs.cells import CrossCells
 

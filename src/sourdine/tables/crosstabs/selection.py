@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.tables.answer import Answer
+from sourdine.tables.answers.answer import Answer
 from sourdine.tables.query import Query
 from sourdine.tables.statistics import Contingency
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.escaping import inert
 from sourdine.core.format import endless
+from sourdine.core.text.escaping import inert
 from sourdine.tables.crosstabs.cell import digits_of
 from sourdine.tables.crosstabs.cells import ENDS, CrossCells
 from sourdine.tables.crosstabs.files import key_text

@@ -14,7 +14,7 @@ from pathlib import Path
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.randomness.bits import SYSTEM
-from sourdine.core.toml import parse_toml
+from sourdine.core.text.toml import parse_toml
 from sourdine.core.view import Viewable
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source

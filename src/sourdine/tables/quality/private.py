@@ -22,9 +22,10 @@ from sourdine.frames.schema import LONGEST_KEY, Column, Flag, Integer, Real, Sch
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.quality import CellState, all_cells, cells_of, quality_counts
 from sourdine.frames.statistics.totals import Totals
-from sourdine.tables.answer import Answer, Answers
-from sourdine.tables.estimate import Floats, GroupEstimate, Noisy
-from sourdine.tables.measurement import (
+from sourdine.tables.answers.answer import Answer, Answers
+from sourdine.tables.answers.estimate import Floats, GroupEstimate, Noisy
+from sourdine.tables.answers.noise import noise
+from sourdine.tables.measurements.measurement import (
     Context,
     Exact,
     Measurement,
@@ -34,7 +35,6 @@ from sourdine.tables.measurement import (
     moved,
     plural,
 )
-from sourdine.tables.noise import noise
 
 QUERY, READ, RECORDS, SHARE = "data quality", "records read", "records", "share of records"
 _SHARES = tuple(Fraction(1, part) for part in (1000, 500, 200, 100, 50, 20))

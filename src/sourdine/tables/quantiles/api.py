@@ -21,7 +21,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import reals
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
-from sourdine.tables.noise import noise
+from sourdine.tables.answers.noise import noise
 from sourdine.tables.quantiles.choice import NO_INTERVAL, Allowance, MethodChoice, Tuning, chosen, levels_of
 from sourdine.tables.quantiles.method import EPSILONS, MOST_PLACES, QuantileMethod
 from sourdine.tables.quantiles.tree import BinTree, read_quantiles

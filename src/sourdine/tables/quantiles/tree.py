@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.statistics.group_ranks import GroupRanks
-from sourdine.tables.estimate import GroupEstimate
-from sourdine.tables.noise import deviation, like_noises
+from sourdine.tables.answers.estimate import GroupEstimate
+from sourdine.tables.answers.noise import deviation, like_noises
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions import Case, ColumnValue, Expression, KeyKind, TimeBetween, walk
 from sourdine.tables.comparison.show import EVERYTHING, RowFilter, RowOrder, Show
-from sourdine.tables.measurement import plural
+from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.query import Query
 from sourdine.tables.sql.aggregates import Asked, is_aggregate
 from sourdine.tables.sql.record import SIGNS, literal_of, number_of

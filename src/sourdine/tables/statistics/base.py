@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, ClassVar, Self
 
-from sourdine.core.notation import either, value
+from sourdine.core.text.notation import either, value
 from sourdine.frames.expression import span
 from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
@@ -21,10 +21,17 @@ from sourdine.frames.schema import (
     Real,
     Schema,
 )
-from sourdine.tables.answer import Answer
-from sourdine.tables.estimate import GroupEstimate, Numbers, Reading
-from sourdine.tables.group_sums import GroupSums
-from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement, Scope, expect, plural
+from sourdine.tables.answers.answer import Answer
+from sourdine.tables.answers.estimate import GroupEstimate, Numbers, Reading
+from sourdine.tables.measurements.group_sums import GroupSums
+from sourdine.tables.measurements.measurement import (
+    Context,
+    Measurement,
+    PlannedMeasurement,
+    Scope,
+    expect,
+    plural,
+)
 
 Example = Mapping[str, object]
 BY_SIZE = "declare the table's size"

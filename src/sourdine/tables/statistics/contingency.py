@@ -8,16 +8,23 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import setting
+from sourdine.core.text.notation import setting
 from sourdine.frames.keys import KeyColumn, Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema, by_hand, declare
-from sourdine.tables.answer import ALL
+from sourdine.tables.answers.answer import ALL
+from sourdine.tables.answers.estimate import Counted, GroupEstimate, Noisy, Reading
 from sourdine.tables.consistent.crossed import Crossed
 from sourdine.tables.consistent.structure import ADDING_UP, Margins, Structure
-from sourdine.tables.estimate import Counted, GroupEstimate, Noisy, Reading
-from sourdine.tables.group_sums import RecordCounts
-from sourdine.tables.measurement import Context, KeyAxis, Measurement, PlannedMeasurement, Scope, expect
+from sourdine.tables.measurements.group_sums import RecordCounts
+from sourdine.tables.measurements.measurement import (
+    Context,
+    KeyAxis,
+    Measurement,
+    PlannedMeasurement,
+    Scope,
+    expect,
+)
 from sourdine.tables.statistics.base import (
     Chart,
     Estimates,

@@ -5,9 +5,9 @@ from typing import ClassVar, Literal, Self
 
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
-from sourdine.tables.estimate import GroupEstimate, Numbers
-from sourdine.tables.group_sums import RecordCounts, UnitCounts
-from sourdine.tables.measurement import Measurement, Scope, plural
+from sourdine.tables.answers.estimate import GroupEstimate, Numbers
+from sourdine.tables.measurements.group_sums import RecordCounts, UnitCounts
+from sourdine.tables.measurements.measurement import Measurement, Scope, plural
 from sourdine.tables.statistics.base import Example, Scale, Single, Style, records_of
 
 

@@ -7,16 +7,23 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import either
+from sourdine.core.text.notation import either
 from sourdine.frames.keys import Keys
 from sourdine.frames.mistakes import told
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Category, Declared, Schema, by_hand, declare
-from sourdine.tables.answer import ALL
+from sourdine.tables.answers.answer import ALL
+from sourdine.tables.answers.estimate import Noisy, Reading
 from sourdine.tables.consistent.nested import Nested
 from sourdine.tables.consistent.structure import ADDING_UP, Margins, Structure
-from sourdine.tables.estimate import Noisy, Reading
-from sourdine.tables.measurement import Context, KeyAxis, Measurement, PlannedMeasurement, Scope, expect
+from sourdine.tables.measurements.measurement import (
+    Context,
+    KeyAxis,
+    Measurement,
+    PlannedMeasurement,
+    Scope,
+    expect,
+)
 from sourdine.tables.statistics.base import (
     Chart,
     Estimates,

@@ -9,15 +9,15 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import setting
+from sourdine.core.text.notation import setting
 from sourdine.frames.expression import Grouping, Key, bins, span
 from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Number, Schema, by_hand, decimal, declare, sensible
 from sourdine.frames.source import Source
-from sourdine.tables.estimate import GroupEstimate, Numbers
-from sourdine.tables.group_sums import RecordCounts
-from sourdine.tables.measurement import KeyAxis, Measurement, Scope
+from sourdine.tables.answers.estimate import GroupEstimate, Numbers
+from sourdine.tables.measurements.group_sums import RecordCounts
+from sourdine.tables.measurements.measurement import KeyAxis, Measurement, Scope
 from sourdine.tables.statistics.base import (
     Chart,
     Example,

@@ -13,10 +13,10 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Category, Flag, Schema, by_hand, declare
 from sourdine.frames.source import Source
 from sourdine.frames.statistics import sums
+from sourdine.tables.answers.estimate import GroupEstimate, Noisy, NoisyMoments, Numbers, Reading
 from sourdine.tables.condition import check_condition
-from sourdine.tables.estimate import GroupEstimate, Noisy, NoisyMoments, Numbers, Reading
-from sourdine.tables.group_sums import GroupSums, Moments, Total
-from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement, Scope
+from sourdine.tables.measurements.group_sums import GroupSums, Moments, Total
+from sourdine.tables.measurements.measurement import Context, Measurement, PlannedMeasurement, Scope
 from sourdine.tables.statistics.base import (
     Example,
     Expected,

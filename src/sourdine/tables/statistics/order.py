@@ -19,9 +19,16 @@ from sourdine.frames.source import Source
 from sourdine.frames.statistics.binned import check_counted, few_counts
 from sourdine.frames.statistics.group_ranks import GroupRanks, SeparateRanks
 from sourdine.frames.statistics.ranks import ranks
-from sourdine.tables.estimate import GroupEstimate, Reading
-from sourdine.tables.measurement import ColumnMeasurement as ColumnMeasured
-from sourdine.tables.measurement import Context, Exact, Measurement, PlannedMeasurement, expect, moved
+from sourdine.tables.answers.estimate import GroupEstimate, Reading
+from sourdine.tables.measurements.measurement import ColumnMeasurement as ColumnMeasured
+from sourdine.tables.measurements.measurement import (
+    Context,
+    Exact,
+    Measurement,
+    PlannedMeasurement,
+    expect,
+    moved,
+)
 from sourdine.tables.quantiles.choice import AUTO, NO_INTERVAL, Allowance, Tuning, chosen
 from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.quantiles.tree import BinTree, read_quantiles

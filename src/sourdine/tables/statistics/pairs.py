@@ -16,10 +16,10 @@ from sourdine.frames.schema import Number, Schema, by_hand, declare
 from sourdine.frames.source import Source
 from sourdine.frames.statistics import sums
 from sourdine.frames.statistics.pairs import PairSums, coarse_width, coarseness, pair
-from sourdine.tables.estimate import GroupEstimate, Noisy, NoisyMoments, Numbers, Reading
-from sourdine.tables.group_sums import GroupSums
-from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement, Scope, expect
-from sourdine.tables.pairs import NoisyPairs
+from sourdine.tables.answers.estimate import GroupEstimate, Noisy, NoisyMoments, Numbers, Reading
+from sourdine.tables.answers.pairs import NoisyPairs
+from sourdine.tables.measurements.group_sums import GroupSums
+from sourdine.tables.measurements.measurement import Context, Measurement, PlannedMeasurement, Scope, expect
 from sourdine.tables.statistics.base import (
     BY_SIZE,
     Estimates,

@@ -16,8 +16,8 @@ from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.partitions import KeyCounts, key_counts
 from sourdine.mechanisms import KeyNoise, PartitionThreshold
-from sourdine.tables.estimate import Reading
-from sourdine.tables.measurement import Context, Exact, Measurement, PlannedMeasurement, expect
+from sourdine.tables.answers.estimate import Reading
+from sourdine.tables.measurements.measurement import Context, Exact, Measurement, PlannedMeasurement, expect
 
 _BLOCK = 1 << 22  # keys that are decided on at once
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from sourdine.core.late import ndtri
-from sourdine.core.notation import setting
+from sourdine.core.text.notation import setting
 from sourdine.frames.expression import span
 from sourdine.frames.keys import Keys
 from sourdine.frames.schema import Declared, Number, Schema, by_hand, declare
-from sourdine.tables.estimate import GroupEstimate, Reading
-from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement, Scope, expect
-from sourdine.tables.noise import like_noises
+from sourdine.tables.answers.estimate import GroupEstimate, Reading
+from sourdine.tables.answers.noise import like_noises
+from sourdine.tables.measurements.measurement import Context, Measurement, PlannedMeasurement, Scope, expect
 from sourdine.tables.quantiles.choice import AUTO, METHODS, MOST_BINS, TREE, Tuning
 from sourdine.tables.quantiles.histogram import MOST_CUTS
 from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod

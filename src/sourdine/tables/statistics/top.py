@@ -19,9 +19,9 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema, by_hand, declare
 from sourdine.frames.statistics import sums
 from sourdine.mechanisms import TopK
-from sourdine.tables.estimate import GroupEstimate, Reading
-from sourdine.tables.group_sums import GroupSums
-from sourdine.tables.measurement import (
+from sourdine.tables.answers.estimate import GroupEstimate, Reading
+from sourdine.tables.measurements.group_sums import GroupSums
+from sourdine.tables.measurements.measurement import (
     Context,
     Exact,
     KeyAxis,

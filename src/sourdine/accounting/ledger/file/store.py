@@ -17,7 +17,7 @@ from sourdine.accounting.ledger.file import database, names
 from sourdine.accounting.ledger.gate import GATE
 from sourdine.accounting.ledger.store import Store
 from sourdine.core.errors import LedgerError
-from sourdine.core.notation import either
+from sourdine.core.text.notation import either
 
 _PAUSE = 0.0002  # seconds between two tries to commit
 _NEWEST = "SELECT * FROM lines ORDER BY number DESC LIMIT 2"

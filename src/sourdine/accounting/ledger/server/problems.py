@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from sourdine.accounting.ledger.address import Address
 from sourdine.accounting.ledger.problems import backup
 from sourdine.core.errors import LedgerError
-from sourdine.core.notation import either
+from sourdine.core.text.notation import either
 
 if TYPE_CHECKING:
     import psycopg

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sourdine.frames.closed import closed_connection, spilling_connection
+from sourdine.frames.engines.closed import closed_connection, spilling_connection
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import open_source
 
@@ -68,7 +68,7 @@ def test_it_spills_where_nobody_else_looks(tmp_path: Path, monkeypatch: pytest.M
 def test_what_is_spilled_is_gone_when_the_program_ends(tmp_path: Path) -> None:
     script = (
         "import atexit, os\n"
-        "from sourdine.frames.closed import spilling_connection\n"
+        "from sourdine.frames.engines.closed import spilling_connection\n"
         "held = spilling_connection()\n"
         "held.execute(\"SET memory_limit = '40MB'; SET threads = 1; SET preserve_insertion_order = false\")\n"
         "held.execute('CREATE TABLE t AS SELECT range AS a, hash(range)::VARCHAR AS b FROM range(2000000)')\n"
@@ -94,7 +94,7 @@ def test_what_is_spilled_is_gone_when_the_program_ends(tmp_path: Path) -> None:
 def test_what_a_killed_program_spilled_is_removed_by_the_next(tmp_path: Path) -> None:
     kill = (
         "import os, signal\n"
-        "from sourdine.frames.closed import spilling_connection\n"
+        "from sourdine.frames.engines.closed import spilling_connection\n"
         "held = spilling_connection()\n"
         "((place,),) = held.execute(\"SELECT current_setting('temp_directory')\").fetchall()\n"
         "os.mkdir(place)\n"
@@ -102,7 +102,7 @@ def test_what_a_killed_program_spilled_is_removed_by_the_next(tmp_path: Path) ->
     )
     look = (
         "import os\n"
-        "from sourdine.frames.closed import spilling_connection\n"
+        "from sourdine.frames.engines.closed import spilling_connection\n"
         "held = spilling_connection()\n"
         "print(sorted(os.listdir(os.environ['TMPDIR'])))\n"
     )

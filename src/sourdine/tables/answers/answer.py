@@ -16,8 +16,8 @@ from sourdine.core.figure import Figure
 from sourdine.core.view import Viewable, figure_of
 from sourdine.frames.keys import Cell, KeyColumn, Keys
 from sourdine.frames.output import write_columns
-from sourdine.tables.estimate import GroupEstimate
-from sourdine.tables.tidy import NumberColumn, Tidy
+from sourdine.tables.answers.estimate import GroupEstimate
+from sourdine.tables.answers.tidy import NumberColumn, Tidy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -257,7 +257,7 @@ class Answers(Viewable):
         """The tidy table as CSV.
 
         Names and keys may be made to look like formulas. A spreadsheet takes them for text where an
-        apostrophe stands before them, which `core.escaping.as_written` takes off again.
+        apostrophe stands before them, which `core.text.escaping.as_written` takes off again.
         """
         return "".join(self.table.lines())
 

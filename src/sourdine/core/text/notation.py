@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from sourdine.core.format import plain
-from sourdine.core.toml import toml_key, toml_text
+from sourdine.core.text.toml import toml_key, toml_text
 
 _FILES: ContextVar[bool] = ContextVar("declarations come from files", default=False)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.tables.estimate import Floats, GroupEstimate, Noisy, Numbers, edge
+from sourdine.tables.answers.estimate import Floats, GroupEstimate, Noisy, Numbers, edge
 
 _TESTS = 65  # ratios at which reaches are computed; between two of them they are interpolated
 _BLOCK = 1 << 13  # groups at once

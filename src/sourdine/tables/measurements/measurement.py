@@ -27,8 +27,8 @@ from sourdine.frames.statistics.group_ranks import GroupRanks
 from sourdine.frames.statistics.partitions import KeyCounts
 from sourdine.frames.statistics.totals import MOST_GROUPS, Request, Totals
 from sourdine.mechanisms import Gaussian, Laplace
-from sourdine.tables.estimate import Reading
-from sourdine.tables.noise import noise
+from sourdine.tables.answers.estimate import Reading
+from sourdine.tables.answers.noise import noise
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quantiles.choice import MethodChoice
 

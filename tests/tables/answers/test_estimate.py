@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from sourdine.tables.answer import ALL, Answer
+from sourdine.tables.answers.answer import ALL, Answer
 from tests.statistics import ALARM
 from tests.tables.alike import ASKS, PLACES, answers, plan_of, table_of, truths
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables import Answers, Table, write_answers
-from sourdine.tables.estimate import GroupEstimate
+from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 

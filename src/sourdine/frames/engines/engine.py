@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
-from sourdine.frames.dialect import DUCKDB, Dialect
+from sourdine.frames.engines.dialect import DUCKDB, Dialect
 
 if TYPE_CHECKING:
     import duckdb

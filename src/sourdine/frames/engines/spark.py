@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.frames.dialect import Dialect
-from sourdine.frames.engine import NOTHING, AnswerTable, Lent
-from sourdine.frames.types import NUMERAL, Family, family
+from sourdine.frames.engines.dialect import Dialect
+from sourdine.frames.engines.engine import NOTHING, AnswerTable, Lent
+from sourdine.frames.engines.types import NUMERAL, Family, family
 
 _KINDS = {
     "byte": "TINYINT",

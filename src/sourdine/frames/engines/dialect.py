@@ -10,7 +10,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from sourdine.frames.types import BLANK, EXACT, NO, PLAIN_WHOLE, SMALL, SPACES, YES, Family, family, scale
+from sourdine.frames.engines.types import (
+    BLANK,
+    EXACT,
+    NO,
+    PLAIN_WHOLE,
+    SMALL,
+    SPACES,
+    YES,
+    Family,
+    family,
+    scale,
+)
 
 _NO_NUMERAL = ("_", "+-")  # DuckDB takes them in a number, and nobody else does
 _MOST_DIGITS, _MOST_SCALE = 15, 22  # of a decimal that two exact floats divide into

@@ -23,17 +23,28 @@ import pytest
 import sourdine as sd
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, open_source, totals
-from sourdine.frames.dialect import DUCKDB
+from sourdine.frames.engines.dialect import DUCKDB
+from sourdine.frames.engines.spark import SPARK, _kind
+from sourdine.frames.engines.types import (
+    NO,
+    NUMERAL,
+    READ,
+    SPACES,
+    YES,
+    Family,
+    Use,
+    base_name,
+    family,
+    whole_in,
+)
 from sourdine.frames.expression import fit
 from sourdine.frames.joins import Join, open_joined
 from sourdine.frames.schema import Integer, Real, Text
 from sourdine.frames.source import Source
-from sourdine.frames.spark import SPARK, _kind
 from sourdine.frames.statistics.partitions import raw_text
-from sourdine.frames.types import NO, NUMERAL, READ, SPACES, YES, Family, Use, base_name, family, whole_in
 from sourdine.testing import SeededBits
 from tests.documents import ROOT
-from tests.frames.engines import ENGINES
+from tests.frames.every_engine import ENGINES
 from tests.narrow import some
 
 DECLARED: dict[str, dict[str, Any]] = {

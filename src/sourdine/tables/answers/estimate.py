@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.mechanism import Mechanism
-from sourdine.tables.noise import half_width
-from sourdine.tables.rounding import rounded_rows
+from sourdine.tables.answers.noise import half_width
+from sourdine.tables.answers.rounding import rounded_rows
 
 Floats = NDArray[np.float64]
 _SHARES = np.linspace(0, 1, 201)

@@ -17,8 +17,8 @@ from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics import sums
 from sourdine.frames.statistics.totals import Request, Totals, totals_of
-from sourdine.tables.estimate import Counted, Noisy, NoisyMoments, Reading, Summed
-from sourdine.tables.measurement import (
+from sourdine.tables.answers.estimate import Counted, Noisy, NoisyMoments, Reading, Summed
+from sourdine.tables.measurements.measurement import (
     ColumnMeasurement,
     Context,
     Exact,

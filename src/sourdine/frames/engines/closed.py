@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sourdine.frames.dialect import DUCKDB
+from sourdine.frames.engines.dialect import DUCKDB
 
 if sys.platform != "win32":
     import fcntl

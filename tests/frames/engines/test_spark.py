@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, open_source, ranks, totals
-from sourdine.frames.dialect import DUCKDB
-from sourdine.frames.spark import SPARK
+from sourdine.frames.engines.dialect import DUCKDB
+from sourdine.frames.engines.spark import SPARK
 from sourdine.frames.statistics import binned as levels_module
 from sourdine.frames.statistics.binned import Levels, check_counted
 from sourdine.frames.statistics.partitions import key_counts

@@ -61,5 +61,5 @@ ENGINES: dict[str, Callable[[pa.Table, Path], object]] = {
 }
 
 FEW = ("csv", "parquet", "pandas", "polars", "duckdb")  # of each way to read
-# all, for what is asked once values are read: how each reads them is told by tests/frames/test_types.py
+# all, for what is asked once values are read: how each reads them: engines/test_types.py
 ALL_ENGINES = [pytest.param(name, marks=[] if name in FEW else [pytest.mark.slow]) for name in ENGINES]

@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sourdine.core.escaping import csv_text, inert
+from sourdine.core.text.escaping import csv_text, inert
 from sourdine.frames.keys import TEXT, Cell, Keys
-from sourdine.tables.answer import Answer, Answers, write_answers
-from sourdine.tables.estimate import GroupEstimate
+from sourdine.tables.answers.answer import Answer, Answers, write_answers
+from sourdine.tables.answers.estimate import GroupEstimate
 
 
 def answer(
