@@ -1,4 +1,4 @@
-"""What all tests share: properties without a deadline, one Spark and one PostgreSQL on this machine."""
+"""What all tests share: properties without a deadline; one Spark, one PostgreSQL and one Chromium."""
 
 import functools
 import os
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Generator, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer.main
@@ -19,7 +19,11 @@ from benchmarks.servers import Server
 from sourdine.core.figure import picture
 from sourdine.frames import mock, source
 from sourdine.frames.engines.closed import closed_connection, spilling_connection
-from sourdine.report.pages import page
+from sourdine.report.pages import page as pages
+from tests.browser import Chromium, started, watched
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 # how long an example takes hangs on what else the machine does: it says nothing about the code
 # and a change is judged by the same examples each time; the slow tests look for new ones, and for more
@@ -65,7 +69,7 @@ def one_engine() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def one_library(request: pytest.FixtureRequest) -> Iterator[None]:
     """The script that draws charts is put together once for its version, not in each process of each run."""
-    patch, bundle = pytest.MonkeyPatch(), page._library
+    patch, bundle = pytest.MonkeyPatch(), pages._library
 
     def library() -> str:
         path = request.config.cache.mkdir("charts") / f"{version('vl-convert-python')}.js"
@@ -76,7 +80,7 @@ def one_library(request: pytest.FixtureRequest) -> Iterator[None]:
         return path.read_text(encoding="utf-8")
 
     if request.config.pluginmanager.hasplugin("cacheprovider"):
-        patch.setattr(page, "_library", functools.cache(library))
+        patch.setattr(pages, "_library", functools.cache(library))
     yield
     patch.undo()
 
@@ -126,6 +130,27 @@ def spark() -> Iterator[Any]:
 def server() -> Iterator[Server]:
     """A PostgreSQL of these tests alone, started at the first that asks for it."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
-    started = Server.start()
-    yield started
-    started.remove()
+    running = Server.start()
+    yield running
+    running.remove()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    """The system's Chromium, one for all tests of a process."""
+    with started() as running:
+        yield running
+
+
+@pytest.fixture
+def browser(chromium: Chromium) -> Iterator["Browser"]:
+    """The browser for one test; its contexts are people who share nothing."""
+    with chromium.awake() as awake:
+        yield awake
+
+
+@pytest.fixture
+def page(browser: "Browser") -> Iterator["Page"]:
+    """A page for one test alone. Further tabs of the same person: `page.context.new_page()`."""
+    with watched(browser) as tab:
+        yield tab
