@@ -17,7 +17,7 @@ from hypothesis import settings
 
 from benchmarks.servers import Server
 from sourdine.core.figure import picture
-from sourdine.frames import mock, source
+from sourdine.frames import mock, opening
 from sourdine.frames.engines.closed import closed_connection, spilling_connection
 from sourdine.report.pages import page as pages
 from tests.browser import Chromium, started, watched
@@ -59,7 +59,7 @@ def one_engine() -> Iterator[None]:
             return closed_connection(paths, directories)
         return one(os.getpid()).cursor()  # a fork opens its own
 
-    patch.setattr(source, "closed_connection", connection)
+    patch.setattr(opening, "closed_connection", connection)
     made_up = functools.cache(lambda process: spilling_connection())
     patch.setattr(mock, "spilling_connection", lambda: made_up(os.getpid()).cursor())
     yield

@@ -97,7 +97,7 @@ WAY = (
             Step(
                 "A record comes in",
                 ("A file or a frame stays where it is: DuckDB,", "closed to all else, or Spark reads it."),
-                ("frames/source", "frames/engines", "frames/files", "frames/text"),
+                ("frames/opening", "frames/source", "frames/engines", "frames/text"),
             ),
             Step(
                 "It counts as whole numbers",

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.frames import Integer, Real
-from sourdine.frames.expression import bins, literal, place, quoted, span, steps
-from sourdine.frames.schema import Number
+from sourdine.frames.columns import Number, span
+from sourdine.frames.expression import bins, literal, place, quoted, steps
 from tests.narrow import some
 
 _DATABASE = duckdb.connect()  # of which each question has a cursor: to open one takes longer than to ask

@@ -26,8 +26,8 @@ from sourdine.anonymity.records import Coded, Codes, Label, Missing, Records, ro
 from sourdine.anonymity.requirement import Demand
 from sourdine.core import check, disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.opening import AS_IT_IS
 from sourdine.frames.schema import Schema
-from sourdine.frames.source import AS_IT_IS
 from sourdine.frames.text.format import TextFormat
 
 

@@ -28,8 +28,8 @@ from sourdine.anonymity.records import Coded, Codes, Missing, Records, number_tu
 from sourdine.anonymity.risk import Risk, journalist_risk, risk_of
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.opening import AS_IT_IS
 from sourdine.frames.schema import Schema
-from sourdine.frames.source import AS_IT_IS
 from sourdine.frames.text.format import TextFormat
 
 

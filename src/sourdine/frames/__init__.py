@@ -1,8 +1,10 @@
 """Any table in, and what is declared of it."""
 
+from sourdine.frames.columns import Category, Flag, Integer, Real, Text
+from sourdine.frames.opening import open_source
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, Text
-from sourdine.frames.source import Source, open_source
+from sourdine.frames.schema import Schema
+from sourdine.frames.source import Source
 from sourdine.frames.statistics.group_ranks import CountedValues, RankSource
 from sourdine.frames.statistics.ranks import ranks
 from sourdine.frames.statistics.sums import BernsteinSums, PlainSum

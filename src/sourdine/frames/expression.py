@@ -11,26 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from sourdine.frames.columns import LONGEST_KEY, Category, Column, Flag, Integer, Number, Real, Text, span
+from sourdine.frames.derived import DERIVED, DerivedCategory, DerivedFlag
 from sourdine.frames.engines.dialect import DUCKDB, Dialect
 from sourdine.frames.engines.types import SMALL
 from sourdine.frames.expressions import ColumnValue, Expression, InPeriod, KeyKind, Kinds, NumberKind
 from sourdine.frames.expressions.arithmetic import regrid
-from sourdine.frames.schema import (
-    DERIVED,
-    LONGEST_KEY,
-    Category,
-    Column,
-    DerivedCategory,
-    DerivedFlag,
-    Flag,
-    Integer,
-    Number,
-    Real,
-    Schema,
-    Text,
-    decimal,
-    span,
-)
+from sourdine.frames.expressions.kinds import decimal
+from sourdine.frames.schema import Schema
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.frames.times.moments import date_in, time_name
 
@@ -52,7 +40,6 @@ __all__ = [
     "place_of",
     "quoted",
     "sides",
-    "span",
     "steps",
 ]
 

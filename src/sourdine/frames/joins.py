@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.notation import block
+from sourdine.frames.columns import Column
 from sourdine.frames.engines.dialect import Dialect
 from sourdine.frames.engines.engine import NOTHING, AnswerTable, Lent, TableEngine
 from sourdine.frames.engines.types import Family, family, whole_in
-from sourdine.frames.schema import Column, Schema
-from sourdine.frames.source import AS_IT_IS, Source, check_alike, open_source
+from sourdine.frames.opening import AS_IT_IS, check_alike, open_source
+from sourdine.frames.schema import Schema
+from sourdine.frames.source import Source
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.type_check import check_key, check_type
 

@@ -1,11 +1,13 @@
 """Made-up records: a table of declared columns, spread evenly, that holds nothing of the real one."""
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.columns import Category, Column, Flag, Integer, Text
 from sourdine.frames.engines.closed import spilling_connection
 from sourdine.frames.expression import literal, quoted
+from sourdine.frames.opening import open_source
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Category, Column, Flag, Integer, Schema, Text
-from sourdine.frames.source import Source, open_source
+from sourdine.frames.schema import Schema
+from sourdine.frames.source import Source
 from sourdine.frames.times.dates import Date, Datetime
 
 MOST_ROWS = 200_000

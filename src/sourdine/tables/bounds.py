@@ -20,10 +20,13 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.frames.columns import Real
+from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.mistakes import told
+from sourdine.frames.opening import AS_IT_IS, open_source
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Real, Schema, decimal
-from sourdine.frames.source import AS_IT_IS, Source, open_source
+from sourdine.frames.schema import Schema
+from sourdine.frames.source import Source
 from sourdine.frames.statistics.group_ranks import CountedValues
 from sourdine.frames.statistics.ladder import NumberLadder
 from sourdine.frames.statistics.ranks import ranks

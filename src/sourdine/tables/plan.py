@@ -14,9 +14,11 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure
 from sourdine.core.text.notation import setting
 from sourdine.core.view import Viewable, figure_of
+from sourdine.frames.columns import kind_of
+from sourdine.frames.derived import DERIVED
 from sourdine.frames.expressions import Case, Expression, walk
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import DERIVED, Schema, kind_of
+from sourdine.frames.schema import Schema
 from sourdine.frames.statistics.quality import all_cells
 from sourdine.frames.statistics.totals import check_groups
 from sourdine.mechanisms import PartitionThreshold

@@ -11,8 +11,9 @@ from pydantic import Field, ValidationError, model_validator
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.notation import either, value
 from sourdine.frames.expressions import ColumnValue, Expression, ExpressionField, read_expression
-from sourdine.frames.mistakes import told
-from sourdine.frames.schema import Declared, Schema, by_hand, decimal, declare
+from sourdine.frames.expressions.kinds import decimal
+from sourdine.frames.mistakes import Declared, by_hand, declare, told
+from sourdine.frames.schema import Schema
 from sourdine.tables.comparison.declared import QuerySteps
 from sourdine.tables.comparison.show import EVERYTHING, Show
 from sourdine.tables.comparison.steps import STEPS, AnswerStep, long_step

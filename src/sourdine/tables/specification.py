@@ -22,11 +22,13 @@ from sourdine.core.errors import InvalidParameter, OldWord
 from sourdine.core.format import plain
 from sourdine.core.text.notation import in_files
 from sourdine.core.text.toml import read_toml
+from sourdine.frames.columns import as_tuples
+from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.files import ENDINGS, TEXT, check_ending
 from sourdine.frames.joins import check_brought, check_join, open_joined, read_join, read_joins
-from sourdine.frames.mistakes import told
+from sourdine.frames.mistakes import Declared, told
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Declared, Schema, as_tuples, decimal
+from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.text.compression import kind_of
 from sourdine.frames.text.format import TextFormat

@@ -16,9 +16,10 @@ from sourdine.core.text.escaping import tame
 from sourdine.core.view import Viewable
 from sourdine.frames.joins import Join, open_joined, read_joins
 from sourdine.frames.mock import mock_source
+from sourdine.frames.opening import AS_IT_IS
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
-from sourdine.frames.source import AS_IT_IS, Source
+from sourdine.frames.source import Source
 from sourdine.frames.text.format import TextFormat
 from sourdine.tables.bounds import FoundBounds, find_bounds
 from sourdine.tables.measurements.measurement import plural

@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from sourdine.frames.engines.closed import closed_connection, spilling_connection
+from sourdine.frames.opening import open_source
 from sourdine.frames.schema import Schema
-from sourdine.frames.source import open_source
 
 SCHEMA = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}})
 

@@ -7,10 +7,11 @@ import polars as pl
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.expression import span
+from sourdine.frames.columns import span
+from sourdine.frames.derived import DERIVED, DerivedInteger, DerivedReal
 from sourdine.frames.expressions import NumberKind
-from sourdine.frames.schema import DERIVED, DerivedInteger, DerivedReal, Schema
-from sourdine.frames.source import open_source
+from sourdine.frames.opening import open_source
+from sourdine.frames.schema import Schema
 
 COLUMNS: dict[str, Any] = {
     "tiny": {"type": "real", "lower": -1e-9, "upper": 1e-9},

@@ -24,7 +24,8 @@ from sourdine.frames.expressions import (
     read_expression,
     walk,
 )
-from sourdine.frames.source import Source, open_source
+from sourdine.frames.opening import open_source
+from sourdine.frames.source import Source
 from tests.frames.expressions.reference import value_of
 from tests.frames.expressions.trees import (
     COLUMNS,

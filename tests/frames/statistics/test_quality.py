@@ -17,8 +17,8 @@ from sourdine.audit.plans.engines import ENGINES
 from sourdine.audit.plans.random_plans import random_plan
 from sourdine.audit.plans.walk import Walk
 from sourdine.frames import PrivacyUnit, Schema, Source, open_source
-from sourdine.frames.expression import fit, span
-from sourdine.frames.schema import Integer, Real, Text
+from sourdine.frames.columns import Integer, Real, Text, span
+from sourdine.frames.expression import fit
 from sourdine.frames.statistics.partitions import raw_text
 from sourdine.frames.statistics.quality import (
     CellState,

@@ -21,7 +21,8 @@ from sourdine.frames import (
     open_source,
     totals,
 )
-from sourdine.frames.expression import grouping, quoted, span, steps
+from sourdine.frames.columns import span
+from sourdine.frames.expression import grouping, quoted, steps
 from sourdine.frames.statistics import totals as counting
 from sourdine.frames.statistics.totals import combinations
 from sourdine.testing import SeededBits

@@ -15,7 +15,7 @@ from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, T
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.keys import Keys
-from sourdine.frames.source import open_source
+from sourdine.frames.opening import open_source
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding
 from sourdine.report.pages.page import Page

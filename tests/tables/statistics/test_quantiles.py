@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sourdine.frames.expression import span
-from sourdine.frames.schema import Real
+from sourdine.frames.columns import Real, span
 from sourdine.tables.statistics.quantiles import Normal, _Law, _steps
 
 

@@ -10,7 +10,8 @@ from datetime import timedelta
 from typing import TypeVar
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.schema import Category, Column, Date, Datetime, Flag, Integer, Real
+from sourdine.frames.columns import Category, Column, Flag, Integer, Real
+from sourdine.frames.times.dates import Date, Datetime
 
 T = TypeVar("T")
 _BLOCK = 1 << 10

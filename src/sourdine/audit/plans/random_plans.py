@@ -8,7 +8,8 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.mock import mock_source
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Date, Datetime, Schema
+from sourdine.frames.schema import Schema
+from sourdine.frames.times.dates import Date, Datetime
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query

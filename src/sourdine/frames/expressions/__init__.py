@@ -21,6 +21,7 @@ from sourdine.frames.expressions.kinds import (
     TextKind,
     TruthKind,
 )
+from sourdine.frames.expressions.logic import All, AnyOf, Not
 from sourdine.frames.expressions.tree import (
     ColumnValue,
     Constant,
@@ -30,7 +31,7 @@ from sourdine.frames.expressions.tree import (
     check_tree,
     walk,
 )
-from sourdine.frames.expressions.truths import All, Among, AnyOf, Comparison, IsMissing, Like, Not
+from sourdine.frames.expressions.truths import Among, Comparison, IsMissing, Like
 
 __all__ = [
     "Absolute",

@@ -22,8 +22,9 @@ from sourdine.frames.expressions.dates import InPeriod, PartOf, TimeBetween
 from sourdine.frames.expressions.functions import Absolute, Ceiling, Clamp, Floor, Logarithm, Power, Root
 from sourdine.frames.expressions.keys import BinOf, Letters, Substring
 from sourdine.frames.expressions.kinds import decimal
+from sourdine.frames.expressions.logic import All, AnyOf, Not
 from sourdine.frames.expressions.tree import ColumnValue, Constant, Expression, check_tree
-from sourdine.frames.expressions.truths import All, Among, AnyOf, Comparison, IsMissing, Like, Not
+from sourdine.frames.expressions.truths import Among, Comparison, IsMissing, Like
 
 _TWO: Mapping[str, type[Expression]] = {
     "add": Add,

@@ -11,11 +11,12 @@ from enum import StrEnum
 from itertools import accumulate
 
 from sourdine.core.randomness.bits import Bits
+from sourdine.frames.columns import Category, Column, Flag, Integer, Real, Text
 from sourdine.frames.engines.dialect import Dialect
 from sourdine.frames.engines.types import BLANK, Family, family
 from sourdine.frames.expression import fit, sides
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema, Text
+from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.partitions import raw_text
 from sourdine.frames.statistics.totals import secret_order

@@ -6,8 +6,8 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.text.notation import either, entry
-from sourdine.frames.mistakes import told
-from sourdine.frames.schema import Declared, as_tuples
+from sourdine.frames.columns import as_tuples
+from sourdine.frames.mistakes import Declared, told
 
 ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "cp1252")
 _ALIASES = {

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.toml import read_toml
-from sourdine.frames.expression import span
+from sourdine.frames.columns import Category, Column, Flag, Integer, Real, span
+from sourdine.frames.opening import AS_IT_IS, open_source
 from sourdine.frames.records import ABSENT, cell_place, read_cells
-from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema
-from sourdine.frames.source import AS_IT_IS, open_source
+from sourdine.frames.schema import Schema
 from sourdine.frames.text.format import TextFormat
 from sourdine.learning.data.labelled import Labelled
 

@@ -22,9 +22,9 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import shorten_up
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.expression import span
+from sourdine.frames.columns import Integer, Number, Real, span
+from sourdine.frames.expressions.kinds import MOST_STEPS
 from sourdine.frames.records import cell_place, number_in
-from sourdine.frames.schema import MOST_STEPS, Integer, Number, Real
 from sourdine.frames.source import Source
 from sourdine.local.cleaner.cells import Cleaned, CleanedCells, Gap
 from sourdine.local.cleaner.correction import correction_of, pulled

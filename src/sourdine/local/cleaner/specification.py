@@ -10,8 +10,9 @@ from pydantic import Field, ValidationError
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.notation import in_files
 from sourdine.core.text.toml import read_toml
-from sourdine.frames.mistakes import told
-from sourdine.frames.schema import Declared, Schema, decimal
+from sourdine.frames.expressions.kinds import decimal
+from sourdine.frames.mistakes import Declared, told
+from sourdine.frames.schema import Schema
 from sourdine.frames.text.format import TextFormat
 from sourdine.local.cleaner.cells import Gap
 from sourdine.local.cleaner.cleaner import MOST_ROWS, SHARE, Cleaner

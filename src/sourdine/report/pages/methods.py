@@ -1,18 +1,9 @@
 """The section of a release's page that tells how its values were made."""
 
 from sourdine.core.format import plain
-from sourdine.frames.schema import (
-    DERIVED,
-    LONGEST_KEY,
-    Category,
-    Column,
-    Date,
-    Datetime,
-    Flag,
-    Integer,
-    Text,
-    kind_of,
-)
+from sourdine.frames.columns import LONGEST_KEY, Category, Column, Flag, Integer, Text, kind_of
+from sourdine.frames.derived import DERIVED
+from sourdine.frames.times.dates import Date, Datetime
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell as Shown
 from sourdine.report.table import TextTable

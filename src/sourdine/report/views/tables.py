@@ -9,7 +9,8 @@ from dataclasses import replace
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure, stack
 from sourdine.core.view import figure, view
-from sourdine.frames.schema import Category, Column, Date, Datetime, Flag, Integer, Real, Text
+from sourdine.frames.columns import Category, Column, Flag, Integer, Real, Text
+from sourdine.frames.times.dates import Date, Datetime
 from sourdine.report.charts.answers import draw_alone
 from sourdine.report.charts.forecasts import draw_forecasts
 from sourdine.report.crosstab import cross_table

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.schema import Declared, as_tuples
+from sourdine.frames.columns import as_tuples
+from sourdine.frames.mistakes import Declared
 from sourdine.tables.answers.answer import Answer
 from sourdine.tables.answers.estimate import GroupEstimate
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.expression import span
+from sourdine.frames.columns import span
 from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema

@@ -16,12 +16,13 @@ from sourdine.core.distance import Distance, Neighbours, Norm, root_above
 from sourdine.core.format import shorten_up
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.expression import Grouping, Key, all_true, span
+from sourdine.frames.columns import Integer, Number, span
+from sourdine.frames.expression import Grouping, Key, all_true
 from sourdine.frames.expressions import ColumnValue, Expression
-from sourdine.frames.expressions.truths import range_of
+from sourdine.frames.expressions.logic import range_of
 from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Integer, Number, Schema
+from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.group_ranks import GroupRanks
 from sourdine.frames.statistics.partitions import KeyCounts

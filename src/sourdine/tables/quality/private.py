@@ -16,9 +16,10 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
 from sourdine.core.view import Viewable
+from sourdine.frames.columns import LONGEST_KEY, Column, Flag, Integer, Real, Text
 from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import LONGEST_KEY, Column, Flag, Integer, Real, Schema, Text
+from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.quality import CellState, all_cells, cells_of, quality_counts
 from sourdine.frames.statistics.totals import Totals

@@ -6,25 +6,11 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sourdine.core.errors import InvalidParameter
-from sourdine.frames.expressions import (
-    All,
-    Case,
-    ColumnValue,
-    Constant,
-    Expression,
-    IsMissing,
-    Multiply,
-    Not,
-)
-from sourdine.tables.comparison.steps import (
-    MOST_FACTOR,
-    AnswerDifference,
-    AnswerFormula,
-    AnswerRatio,
-    AnswerStep,
-)
-from sourdine.tables.sql.record import SqlRecords, number_of
+from sourdine.frames.expressions import All, Case, ColumnValue, Constant, Expression, IsMissing, Multiply, Not
+from sourdine.tables.comparison.steps import AnswerDifference, AnswerFormula, AnswerRatio, AnswerStep
+from sourdine.tables.sql.constants import number_of
+from sourdine.tables.sql.record import SqlRecords
+from sourdine.tables.sql.terms import Term, has_aggregate, plain_number, scaled, without_factor
 from sourdine.tables.statistics import (
     Correlation,
     Count,
@@ -53,21 +39,6 @@ _OF_COLUMN: Mapping[type[exp.Expr], Callable[[str], Statistic]] = {
 _OF_SAMPLES = (exp.Variance, exp.Stddev, exp.StddevSamp, exp.CovarSamp)
 _EXTREMES = (exp.Min, exp.Max, exp.ArgMin, exp.ArgMax)
 _QUANTILES = (exp.Median, exp.PercentileCont, exp.PercentileDisc, exp.Quantile, exp.WithinGroup)
-
-
-@dataclass(frozen=True)
-class Term:
-    """factor * value^power + offset, of the value that a label names."""
-
-    label: str
-    factor: Fraction = Fraction(1)
-    power: int = 1
-    offset: Fraction = Fraction(0)
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is the value itself."""
-        return self.factor == 1 and self.power == 1 and self.offset == 0
 
 
 @dataclass
@@ -102,7 +73,7 @@ class Asked:
         if term.plain:
             return term.label
         step = AnswerFormula(
-            term.label, factor=_plain(term.factor), power=term.power, offset=_plain(term.offset)
+            term.label, factor=plain_number(term.factor), power=term.power, offset=plain_number(term.offset)
         )
         self.steps[step.label] = step
         return step.label
@@ -113,12 +84,12 @@ class Asked:
         if isinstance(node, exp.Paren):
             text.only(node, "this")
             return self.term(node.this)
-        if isinstance(node, exp.Cast) and _has_aggregate(node.this):
+        if isinstance(node, exp.Cast) and has_aggregate(node.this):
             if not node.args["to"].is_type(*exp.DataType.NUMERIC_TYPES):
                 raise text.refuse(node, "Answers are numbers. Leave the cast out.")
             return self.term(node.this)  # as they are
         if isinstance(node, exp.Neg):
-            return _scaled(self.term(node.this), Fraction(-1))
+            return scaled(self.term(node.this), Fraction(-1))
         if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
             return self._arithmetic(node)
         if isinstance(node, exp.Pow):
@@ -142,9 +113,9 @@ class Asked:
             held = self.term(left)
             match node:
                 case exp.Mul():
-                    return _scaled(held, two)
+                    return scaled(held, two)
                 case exp.Div() if two != 0:
-                    return _scaled(held, 1 / two)
+                    return scaled(held, 1 / two)
                 case exp.Add():
                     return replace(held, offset=held.offset + two)
                 case exp.Sub():
@@ -153,8 +124,8 @@ class Asked:
         if one is not None and isinstance(node, exp.Add | exp.Mul | exp.Sub):
             held = self.term(right)
             if isinstance(node, exp.Mul):
-                return _scaled(held, one)
-            turned = _scaled(held, Fraction(-1)) if isinstance(node, exp.Sub) else held
+                return scaled(held, one)
+            turned = scaled(held, Fraction(-1)) if isinstance(node, exp.Sub) else held
             return replace(turned, offset=turned.offset + one)
         if isinstance(node, exp.Div):
             return self._ratio(left, right, node)
@@ -167,11 +138,11 @@ class Asked:
 
     def _ratio(self, top: exp.Expr, bottom: exp.Expr, node: exp.Expr) -> Term:
         """A ratio that one measurement tells, where there is one, or else of two answers."""
-        top, factor = _without_factor(top)
+        top, factor = without_factor(top)
         if (found := self._weighted(top, bottom) or self._share(top, bottom)) is not None:
-            return _scaled(Term(self._asked(found)), factor)
+            return scaled(Term(self._asked(found)), factor)
         above, below = self._two(top, bottom, node)
-        return _scaled(self._stepped(AnswerRatio(above, per=below)), factor)
+        return scaled(self._stepped(AnswerRatio(above, per=below)), factor)
 
     def _two(self, one: exp.Expr, other: exp.Expr, node: exp.Expr) -> tuple[str, str]:
         """The labels of two answers to compare, each of which is one number a group."""
@@ -375,30 +346,3 @@ def is_aggregate(node: exp.Expr) -> bool:
     """MEAN is one of DuckDB's that the parser does not know."""
     mean = isinstance(node, exp.Anonymous) and node.name.upper() == "MEAN"
     return mean or isinstance(node, exp.AggFunc)
-
-
-def _without_factor(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
-    """An aggregate without a number that it is multiplied by, as in COUNT(*) * 1.0."""
-    node = node.unnest()
-    if isinstance(node, exp.Cast) and _has_aggregate(node.this):
-        return _without_factor(node.this)
-    if isinstance(node, exp.Mul):
-        for one, other in ((node.this, node.expression), (node.expression, node.this)):
-            if (number := number_of(one)) is not None:
-                inner, factor = _without_factor(other)
-                return inner, factor * number
-    return node, Fraction(1)
-
-
-def _scaled(term: Term, factor: Fraction) -> Term:
-    return replace(term, factor=term.factor * factor, offset=term.offset * factor)
-
-
-def _has_aggregate(node: exp.Expr) -> bool:
-    return node.find(exp.AggFunc) is not None
-
-
-def _plain(number: Fraction) -> int | float:
-    if abs(number) > MOST_FACTOR:
-        raise InvalidParameter("A number that answers are computed with is up to 1e100 in size.")
-    return int(number) if number.denominator == 1 else float(number)

@@ -3,8 +3,7 @@
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -12,121 +11,44 @@ from sqlglot import exp
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions import (
-    Absolute,
-    Add,
     All,
     Among,
     AnyOf,
     Case,
-    Ceiling,
     Coalesce,
     Comparison,
     Constant,
-    DatePart,
     DayKind,
-    Divide,
     Expression,
-    Floor,
-    Greatest,
     InPeriod,
     IsMissing,
     Kinds,
-    Least,
     Letters,
     Like,
-    Logarithm,
     MomentKind,
-    Multiply,
-    Negate,
     Not,
-    NullIf,
     NumberKind,
     PartOf,
     Power,
-    Root,
     Substring,
-    Subtract,
     TimeBetween,
     TimePeriod,
     check_tree,
 )
+from sourdine.tables.sql.constants import number_of, time_of, value_of
 from sourdine.tables.sql.text import SqlText
-
-_TWO: Mapping[type[exp.Expr], Callable[[Expression, Expression], Expression]] = {
-    exp.Add: Add,
-    exp.Sub: Subtract,
-    exp.Mul: Multiply,
-    exp.Div: Divide,
-    exp.Nullif: NullIf,
-}
-_ONE: Mapping[type[exp.Expr], Callable[[Expression], Expression]] = {
-    exp.Neg: Negate,
-    exp.Abs: Absolute,
-    exp.Floor: Floor,
-    exp.Ceil: Ceiling,
-    exp.Ln: Logarithm,
-    exp.Sqrt: Root,
-    exp.Not: Not,
-}
-SIGNS: Mapping[type[exp.Expr], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
-_MANY: Mapping[type[exp.Expr], Callable[[tuple[Expression, ...]], Expression]] = {
-    exp.Least: Least,
-    exp.Greatest: Greatest,
-    exp.Coalesce: Coalesce,
-}
-_PARTS = {
-    "YEAR": DatePart.YEAR,
-    "QUARTER": DatePart.QUARTER,
-    "MONTH": DatePart.MONTH,
-    "WEEK": DatePart.WEEK,
-    "DAY": DatePart.DAY_OF_MONTH,
-    "DAYOFMONTH": DatePart.DAY_OF_MONTH,
-    "ISODOW": DatePart.DAY_OF_WEEK,
-    "HOUR": DatePart.HOUR,
-    "MINUTE": DatePart.MINUTE,
-}
-_FUNCTIONS: Mapping[type[exp.Expr], DatePart] = {
-    exp.Year: DatePart.YEAR,
-    exp.Quarter: DatePart.QUARTER,
-    exp.Month: DatePart.MONTH,
-    exp.Week: DatePart.WEEK,
-    exp.Day: DatePart.DAY_OF_MONTH,
-    exp.DayOfMonth: DatePart.DAY_OF_MONTH,
-    exp.DayOfWeekIso: DatePart.DAY_OF_WEEK,
-    exp.Hour: DatePart.HOUR,
-    exp.Minute: DatePart.MINUTE,
-}
-_FARTHEST = 100  # digits of a number, before its point or after it
-_UNITS = {"DAY": "days", "HOUR": "hours", "MINUTE": "minutes", "SECOND": "seconds"}
-_DATES = (exp.DType.DATE,)
-_TIMES = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME)
-OF_OTHERS = (
-    "Records would be computed from others, so that one person could move many. Release the inner question, "
-    "and compute on its answer."
+from sourdine.tables.sql.vocabulary import (
+    BINARY,
+    DATE_FUNCTIONS,
+    DATE_PARTS,
+    DATES,
+    INSTEAD,
+    SIGNS,
+    TIME_UNITS,
+    TIMES,
+    UNARY,
+    VARIADIC,
 )
-_INSTEAD: Mapping[type[exp.Expr], str] = {
-    exp.CurrentDate: "The same question would mean another tomorrow. Write the date: DATE '2024-01-31'.",
-    exp.CurrentTimestamp: "The same question would mean another later. Write the time.",
-    exp.Rand: "Randomness is drawn for the noise alone. Leave it out.",
-    exp.Mod: "The remainder of a division is not computed. Group by FLOOR(x / n), or declare a column.",
-    exp.IntDiv: "Write FLOOR(a / b).",
-    exp.Round: "Write FLOOR(x + 0.5), or declare the column with that granularity.",
-    exp.DPipe: "Texts are not joined: nobody could list the keys. Group by both columns.",
-    exp.ILike: "Write LIKE, which tells capitals from small letters.",
-    exp.Log: "Write LN(x), the natural logarithm; others are multiples of it.",
-    exp.Exists: "Records would be chosen by others. Join before, and declare the table that comes of it.",
-    exp.Subquery: OF_OTHERS,
-    exp.Window: OF_OTHERS,
-    exp.TimeToStr: "Write DATE_TRUNC('month', x) or EXTRACT(month FROM x).",
-    exp.Placeholder: "Write the value: a question is kept as it was asked.",
-}
 
 
 @dataclass(frozen=True)
@@ -197,36 +119,36 @@ class SqlRecords:
             self.text.only(node, "this")
             return self._read(node.this)
         if isinstance(node, exp.Literal | exp.Boolean):
-            return Constant(_value(node))
+            return Constant(value_of(node))
         if kind in SIGNS:
             return self._compared(node)
         if isinstance(node, exp.And | exp.Or):
             return self._joined(node)
-        if kind in _TWO:
+        if kind in BINARY:
             return self._two(node)
-        if kind in _ONE:
+        if kind in UNARY:
             self.text.only(node, "this")
-            return _ONE[kind](self._read(node.this))
-        if kind in _MANY:
+            return UNARY[kind](self._read(node.this))
+        if kind in VARIADIC:
             self.text.only(node, "this", "expressions", "ignore_nulls")
-            return _MANY[kind](tuple(map(self._read, (node.this, *node.expressions))))
+            return VARIADIC[kind](tuple(map(self._read, (node.this, *node.expressions))))
         if (special := _SPECIAL.get(kind)) is not None:
             return special(self, node)
-        if kind in _FUNCTIONS:
+        if kind in DATE_FUNCTIONS:
             self.text.only(node, "this")
-            return PartOf(self._read(node.this), _FUNCTIONS[kind])
+            return PartOf(self._read(node.this), DATE_FUNCTIONS[kind])
         if isinstance(node, exp.AggFunc):
             raise self.text.refuse(
                 node, "An aggregate stands in SELECT, HAVING or ORDER BY, and never inside another."
             )
-        raise self.text.refuse(node, _INSTEAD.get(kind, f"'{_word(node)}' is not understood here."))
+        raise self.text.refuse(node, INSTEAD.get(kind, f"'{_word(node)}' is not understood here."))
 
     def _two(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "expression", "typed", "safe")
         left, right = self._dated(self._read(node.this), self._read(node.expression))
         if isinstance(node, exp.Sub) and isinstance(left.kind(self.kinds), DayKind | MomentKind):
             return TimeBetween(start=right, end=left)
-        return _TWO[type(node)](left, right)
+        return BINARY[type(node)](left, right)
 
     def _compared(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "expression")
@@ -252,7 +174,7 @@ class SqlRecords:
             return tree
         kind = other.kind(self.kinds)
         if isinstance(kind, DayKind | MomentKind):
-            return Constant(_time(tree.value, isinstance(kind, MomentKind)))
+            return Constant(time_of(tree.value, isinstance(kind, MomentKind)))
         return tree
 
     def _joined(self, node: exp.Expr) -> Expression:
@@ -328,12 +250,12 @@ class SqlRecords:
     def _cast(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "to", "_type")
         target = node.args["to"].this
-        if isinstance(node.this, exp.Literal) and node.this.is_string and target in (*_DATES, *_TIMES):
-            return Constant(_time(node.this.name, target in _TIMES))
+        if isinstance(node.this, exp.Literal) and node.this.is_string and target in (*DATES, *TIMES):
+            return Constant(time_of(node.this.name, target in TIMES))
         held = self._read(node.this)
-        if target in _DATES and isinstance(held.kind(self.kinds), MomentKind):
+        if target in DATES and isinstance(held.kind(self.kinds), MomentKind):
             return InPeriod(held, TimePeriod.DAY)
-        if target in _DATES and isinstance(held.kind(self.kinds), DayKind):
+        if target in DATES and isinstance(held.kind(self.kinds), DayKind):
             return held
         raise self.text.refuse(
             node, "A column has the type that is declared of it. Declare another, and leave the cast out."
@@ -351,15 +273,15 @@ class SqlRecords:
         return self._part(node, node.this.name, node.expression)
 
     def _part(self, node: exp.Expr, name: str, of: exp.Expr) -> Expression:
-        if name.upper() not in _PARTS:
-            raise self.text.refuse(node, f"A part of a date is one of {', '.join(_PARTS)}.")
-        return PartOf(self._read(of), _PARTS[name.upper()])
+        if name.upper() not in DATE_PARTS:
+            raise self.text.refuse(node, f"A part of a date is one of {', '.join(DATE_PARTS)}.")
+        return PartOf(self._read(of), DATE_PARTS[name.upper()])
 
     def _date_difference(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "expression", "unit", "date_part_boundary")
         unit = node.args["unit"].name.upper() if node.args.get("unit") else "DAY"
-        if unit not in _UNITS:
-            raise self.text.refuse(node, f"A difference of dates is in one of {', '.join(_UNITS)}.")
+        if unit not in TIME_UNITS:
+            raise self.text.refuse(node, f"A difference of dates is in one of {', '.join(TIME_UNITS)}.")
         start, end = self._dated(self._read(node.expression), self._read(node.this))
         clocks = any(isinstance(each.kind(self.kinds), MomentKind) for each in (start, end))
         if clocks and unit != "SECOND":
@@ -368,7 +290,7 @@ class SqlRecords:
                 f"Of times this counts how often a new {unit.lower()} begins, and not how long it is. Write "
                 "end - start, in days and parts of them, or DATE_DIFF('second', start, end).",
             )
-        return TimeBetween(start=start, end=end, unit=_UNITS[unit])
+        return TimeBetween(start=start, end=end, unit=TIME_UNITS[unit])
 
     def _substring(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "start", "length", "expression")
@@ -418,52 +340,6 @@ _SPECIAL: Mapping[type[exp.Expr], Callable[[SqlRecords, Any], Expression]] = {
 
 def _is_number(tree: Expression, kinds: Kinds) -> bool:
     return isinstance(tree.kind(kinds), NumberKind | DayKind | MomentKind)
-
-
-def _value(node: exp.Expr) -> str | bool | Fraction | int:
-    if isinstance(node, exp.Boolean):
-        return bool(node.this)
-    return node.name if node.is_string else _number(node)
-
-
-def literal_of(node: object) -> str | int | float | None:
-    """A constant that is written out."""
-    if isinstance(node, exp.Literal) and node.is_string:
-        return str(node.name)
-    number = number_of(node)
-    return None if number is None else int(number) if number.denominator == 1 else float(number)
-
-
-def number_of(node: object) -> Fraction | None:
-    """A number that is written out."""
-    if isinstance(node, exp.Neg):
-        inner = number_of(node.this)
-        return None if inner is None else -inner
-    if isinstance(node, exp.Paren):
-        return number_of(node.this)
-    if isinstance(node, exp.Literal) and not node.is_string:
-        return _number(node)
-    return None
-
-
-def _number(node: exp.Expr) -> Fraction:
-    """What a number is that is written out; one of endless digits would take as long to read."""
-    try:
-        held = Decimal(node.name)
-    except InvalidOperation:
-        raise InvalidParameter("This number cannot be read. Write it like 1500 or 0.15.") from None
-    if held and (abs(held.adjusted()) > _FARTHEST or len(held.as_tuple().digits) > _FARTHEST):
-        raise InvalidParameter(f"A constant must be a number up to 1e{_FARTHEST} in size, and no longer.")
-    return Fraction(held)
-
-
-def _time(text: str, with_clock: bool) -> date | datetime:
-    try:
-        return datetime.fromisoformat(text) if with_clock else date.fromisoformat(text)
-    except ValueError:
-        raise InvalidParameter(
-            "A date is written like '2024-12-31', a time like '2024-12-31 18:00:00'."
-        ) from None
 
 
 def _word(node: exp.Expr) -> str:

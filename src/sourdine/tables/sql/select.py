@@ -11,9 +11,10 @@ from sourdine.tables.comparison.show import EVERYTHING, RowFilter, RowOrder, Sho
 from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.query import Query
 from sourdine.tables.sql.aggregates import Asked, is_aggregate
-from sourdine.tables.sql.record import SIGNS, literal_of, number_of
+from sourdine.tables.sql.constants import literal_of, number_of
 from sourdine.tables.sql.sources import RecordScope, Sources, SqlTable
 from sourdine.tables.sql.text import SqlText
+from sourdine.tables.sql.vocabulary import SIGNS
 from sourdine.tables.statistics import Contingency, Quantiles, Statistic, Top
 
 _SELECT = (

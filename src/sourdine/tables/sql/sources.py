@@ -9,8 +9,9 @@ from sourdine.frames.expressions import All, ColumnValue, Expression, IsMissing,
 from sourdine.frames.joins import Join
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
-from sourdine.tables.sql.record import OF_OTHERS, SqlRecords
+from sourdine.tables.sql.record import SqlRecords
 from sourdine.tables.sql.text import SqlText
+from sourdine.tables.sql.vocabulary import OF_OTHERS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,20 +7,12 @@ from enum import Enum, auto
 from typing import Any, ClassVar, Self
 
 from sourdine.core.text.notation import either, value
-from sourdine.frames.expression import span
+from sourdine.frames.columns import Category, Flag, Integer, Number, Real, span
 from sourdine.frames.keys import Keys
+from sourdine.frames.mistakes import Declared
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import (
-    Category,
-    Date,
-    Datetime,
-    Declared,
-    Flag,
-    Integer,
-    Number,
-    Real,
-    Schema,
-)
+from sourdine.frames.schema import Schema
+from sourdine.frames.times.dates import Date, Datetime
 from sourdine.tables.answers.answer import Answer
 from sourdine.tables.answers.estimate import GroupEstimate, Numbers, Reading
 from sourdine.tables.measurements.group_sums import GroupSums

@@ -8,10 +8,11 @@ from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.notation import either
+from sourdine.frames.columns import Category
 from sourdine.frames.keys import Keys
-from sourdine.frames.mistakes import told
+from sourdine.frames.mistakes import Declared, by_hand, declare, told
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Category, Declared, Schema, by_hand, declare
+from sourdine.frames.schema import Schema
 from sourdine.tables.answers.answer import ALL
 from sourdine.tables.answers.estimate import Noisy, Reading
 from sourdine.tables.consistent.nested import Nested

@@ -7,10 +7,12 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.frames.expression import indicator, span
+from sourdine.frames.columns import Category, Flag, span
+from sourdine.frames.expression import indicator
 from sourdine.frames.expressions import Expression, ExpressionField
+from sourdine.frames.mistakes import by_hand, declare
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Category, Flag, Schema, by_hand, declare
+from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics import sums
 from sourdine.tables.answers.estimate import GroupEstimate, Noisy, NoisyMoments, Numbers, Reading

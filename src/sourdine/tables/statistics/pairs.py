@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.expression import span
+from sourdine.frames.columns import Number, span
 from sourdine.frames.keys import Keys
+from sourdine.frames.mistakes import by_hand, declare
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Number, Schema, by_hand, declare
+from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics import sums
 from sourdine.frames.statistics.pairs import PairSums, coarse_width, coarseness, pair

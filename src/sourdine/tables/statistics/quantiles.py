@@ -12,9 +12,10 @@ from pydantic import Field, model_validator
 
 from sourdine.core.late import ndtri
 from sourdine.core.text.notation import setting
-from sourdine.frames.expression import span
+from sourdine.frames.columns import Number, span
 from sourdine.frames.keys import Keys
-from sourdine.frames.schema import Declared, Number, Schema, by_hand, declare
+from sourdine.frames.mistakes import Declared, by_hand, declare
+from sourdine.frames.schema import Schema
 from sourdine.tables.answers.estimate import GroupEstimate, Reading
 from sourdine.tables.answers.noise import like_noises
 from sourdine.tables.measurements.measurement import Context, Measurement, PlannedMeasurement, Scope, expect

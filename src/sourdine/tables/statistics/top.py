@@ -15,8 +15,9 @@ from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
 from sourdine.core.randomness.selection import MOST_CANDIDATES
 from sourdine.frames.keys import Keys
+from sourdine.frames.mistakes import by_hand, declare
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema, by_hand, declare
+from sourdine.frames.schema import Schema
 from sourdine.frames.statistics import sums
 from sourdine.mechanisms import TopK
 from sourdine.tables.answers.estimate import GroupEstimate, Reading
