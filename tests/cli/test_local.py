@@ -160,16 +160,23 @@ def test_bad_files_lose_nothing(place: Path) -> None:
     assert reports.read_bytes() == whole
     reports.write_bytes(whole[:-3])
     counts = place / "counts.json"
-    code, out, err = run("local", "estimate", spec, reports, "--counts", counts)
-    assert (code, out) == (2, "")
-    assert "Line 1000 of the reports is cut short" in err
-    assert not counts.exists()
+    code, out, err = run("local", "estimate", spec, reports, "--counts", counts, "--json")
+    assert code == 0
+    assert json.loads(out)["set_apart"] == {"damaged": 1}
+    assert json.loads(counts.read_text())["reports"] == 999
+    code, out, err = run("local", "estimate", spec, reports)
+    assert code == 0
+    assert "Not counted: 1 line, damaged (the first is line 1,000 of" in " ".join(err.split())
+    (place / "copy.txt").write_bytes(reports.read_bytes())
+    code, out, err = run("local", "estimate", spec, reports, place / "copy.txt")
+    assert "999 reports" in out
+    assert f"a copy of {reports}" in " ".join(err.split())
     other = place / "other.json"
     run("local", "spec", "coffee", "--epsilon", "1", "--labels", place / "labels.txt", "-o", other)
     reports.write_bytes(whole)
     code, _, err = run("local", "estimate", other, reports)
     assert code == 2
-    assert "made for another specification" in err
+    assert "No report was counted: 1,000 lines, made for another specification" in err
     changed = json.loads(spec.read_text()) | {"question": "tea"}
     spec.write_text(json.dumps(changed))
     code, _, err = run("local", "estimate", spec, reports)

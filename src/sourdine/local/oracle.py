@@ -66,6 +66,10 @@ class Oracle(Mechanism):
         """Reports as rows of bytes."""
 
     @abstractmethod
+    def sound(self, rows: Bytes) -> NDArray[np.bool_]:
+        """Which rows of bytes are reports that this oracle can have made."""
+
+    @abstractmethod
     def unpack(self, rows: Bytes) -> NDArray[Any]:
         """Reports from rows of bytes; a row that this oracle never writes is refused by its number."""
 
@@ -114,12 +118,17 @@ class CodeReports(Oracle):
         wide = np.asarray(reports, np.int64).reshape(-1).astype(">u8")
         return wide.view(np.uint8).reshape(-1, 8)[:, 8 - self.width :]
 
+    def sound(self, rows: Bytes) -> NDArray[np.bool_]:
+        return np.asarray(self._numbers(rows) < np.uint64(self.codes))
+
     def unpack(self, rows: Bytes) -> NDArray[Any]:
+        refuse(~self.sound(rows))
+        return self._numbers(rows).astype(np.int64)
+
+    def _numbers(self, rows: Bytes) -> NDArray[np.uint64]:
         wide = np.zeros((len(rows), 8), np.uint8)
         wide[:, 8 - self.width :] = rows
-        codes = wide.view(">u8").reshape(-1)
-        refuse(codes >= np.uint64(self.codes))
-        return codes.astype(np.int64)
+        return wide.view(">u8").reshape(-1)
 
     def tally(self, reports: NDArray[Any]) -> Counts:
         codes = np.asarray(reports).reshape(-1)
@@ -149,13 +158,16 @@ class BitReports(Oracle):
     def pack(self, reports: NDArray[Any]) -> Bytes:
         return np.asarray(reports, np.uint8).reshape(-1, self.width)
 
+    def sound(self, rows: Bytes) -> NDArray[np.bool_]:
+        """Rows without bits beyond the last."""
+        return np.asarray((rows[:, -1] & ~self.last) == 0)
+
     def unpack(self, rows: Bytes) -> NDArray[Any]:
-        self._check(rows)
+        refuse(~self.sound(rows))
         return rows
 
     def tally(self, reports: NDArray[Any]) -> Counts:
-        rows = byte_rows(reports, self.width)
-        self._check(rows)
+        rows = self.unpack(byte_rows(reports, self.width))
         return Counts(self.fingerprint, len(rows), packed.by_column(rows, self.bits))
 
     @property
@@ -166,10 +178,6 @@ class BitReports(Oracle):
     def possible(self, counts: Counts) -> bool:
         shaped = counts.sums.shape == (self.bits,)
         return shaped and super().possible(counts) and int(counts.sums.max()) <= counts.reports
-
-    def _check(self, rows: Bytes) -> None:
-        """Refuse rows with bits beyond the last."""
-        refuse((rows[:, -1] & ~self.last) > 0)
 
 
 class FrequencyOracle(Oracle, Response):

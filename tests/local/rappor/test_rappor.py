@@ -10,7 +10,7 @@ from sourdine.audit import bound_epsilon
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Example
-from sourdine.local import question as wire
+from sourdine.local import lines
 from sourdine.local.question import Question
 from sourdine.local.rappor import BasicOneTimeRappor, BasicRappor, OneTimeRappor, Rappor
 from sourdine.local.rappor.oracle import RapporOracle
@@ -138,12 +138,12 @@ def test_reports_travel_with_the_fingerprint_of_their_specification() -> None:
     question = Question(name="home page", oracle=ORACLE)
     assert Question.from_json(question.to_json()) == question
     rows = ORACLE.pack(ORACLE.sample(np.array(["a", "b", "c"]), SeededBits(1)))
-    text = wire.written(question.fingerprint, rows)
-    assert wire.read(text, question.fingerprint, ORACLE.width).tolist() == rows.tolist()
+    text = lines.written(question.fingerprint, rows)
+    assert lines.read(text, question.fingerprint, ORACLE).tolist() == rows.tolist()
     other = Question(name="home page", oracle=Rappor(bits=16, hashes=2, cohorts=3, f=0.25, p=0.25, q=0.75))
     assert other.oracle.width == ORACLE.width
     with pytest.raises(InvalidParameter, match=r"Line 1 .* another specification"):
-        wire.read(text, other.fingerprint, other.oracle.width)
+        lines.read(text, other.fingerprint, other.oracle)
     labelled = Question(name="size", oracle=BasicRappor(categories=2, f=0, p=0.25, q=0.5), labels=("s", "l"))
     assert Question.from_json(labelled.to_json()) == labelled
 

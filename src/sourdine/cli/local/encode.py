@@ -38,8 +38,8 @@ def encode(
     """
     import numpy as np
 
+    from sourdine.local.lines import written
     from sourdine.local.memoization import Memo
-    from sourdine.local.question import written
 
     question = read_question(spec)
     show.check_place(output)

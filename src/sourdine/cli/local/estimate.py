@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,8 +17,9 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 
 if TYPE_CHECKING:
-    from sourdine.local.estimate import Counts, Estimate, Floats
+    from sourdine.local.estimate import Estimate, Floats
     from sourdine.local.question import Question
+    from sourdine.local.report_files import FileCounts
 
 
 def read_bytes(path: Path) -> bytes:
@@ -42,7 +43,6 @@ def refuse_twice(paths: Sequence[Path]) -> None:
         files.add(path.resolve())
 
 
-_LINES = 1 << 16  # lines read at once
 _MOST_ROWS = 60
 
 
@@ -59,62 +59,64 @@ def estimate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count reports and estimate what is behind them, with intervals. Any wrong line stops it all.
+    """Count reports and estimate what is behind them, with intervals. Bad lines are set apart and told.
+
+    A copy of a file is left out, and a report with a number, as 'sourdine collect export' writes it, counts
+    once, in however many files it is.
 
     Examples: sourdine local estimate coffee.json monday.txt tuesday.txt ·
     sourdine local estimate coffee.json reports.txt --constrain simplex --json
     """
+    from sourdine.local.report_files import count_files
+
     question = read_question(spec)
     level = check.confidence("local estimate", confidence)
     show.check_place(counts)
     show.refuse_existing([counts])
     refuse_twice(reports)
-    total = None
-    for path in reports:
-        part = _counted(question, path)
-        total = part if total is None else total + part
-    assert total is not None
+    files = count_files(question, reports)
+    total = files.counts
+    if not total.reports and files.faults:
+        raise InvalidParameter(f"No report was counted: {'; '.join(_not_counted(files))}. Check the files.")
     answer = _in_rows(question.estimate(total, level))
     values = _constrained(constrain, question, answer)
     if counts is not None:
         show.keep(json.dumps(total.to_json()) + "\n", counts)
     if as_json:
-        show.document(_document(question, answer, values))
+        show.document(_document(question, answer, values) | _apart(files))
     else:
         _print(question, answer, values, constrain)
+        _tell(files)
 
 
-def _counted(question: "Question", path: Path) -> "Counts":
-    """The counts of a file, of whichever kind it is."""
-    from sourdine.local.estimate import Counts
-
-    raw = read_bytes(path)
-    if raw.lstrip()[:1] == b"{":
-        try:
-            return Counts.from_json(json.loads(raw))
-        except (ValueError, RecursionError):
-            raise InvalidParameter(
-                f"The counts in {path} cannot be read. They are cut short or were changed. Make them anew."
-            ) from None
-    try:
-        return _count_lines(question, raw.replace(b"\r\n", b"\n"), path.name)
-    except InvalidParameter as problem:
-        raise InvalidParameter(f"In {path}: {problem}") from None
+def _apart(files: "FileCounts") -> dict[str, object]:
+    return {
+        "set_apart": {str(fault): count for fault, count in files.faults.items()},
+        "copies": [str(path) for path, _ in files.copies],
+    }
 
 
-def _count_lines(question: "Question", raw: bytes, name: str) -> "Counts":
-    from sourdine.local.question import line_length, read
+def _tell(files: "FileCounts") -> None:
+    """What was not counted, and why."""
+    for words in _not_counted(files):
+        show.warn(f"Not counted: {words}.")
 
-    width = question.oracle.width
-    piece = _LINES * line_length(width)
-    total = question.tally(read(b"", question.fingerprint, width))
-    try:
-        for start in show.progress(f"counting {name}", range(0, len(raw), piece)):
-            total += question.tally(read(raw[start : start + piece], question.fingerprint, width))
-    except InvalidParameter:
-        question.tally(read(raw, question.fingerprint, width))  # raises again, with the right line
-        raise
-    return total
+
+def _not_counted(files: "FileCounts") -> Iterator[str]:
+    from sourdine.local.lines import LineFault
+
+    reasons = {
+        LineFault.DAMAGED: "damaged",
+        LineFault.ANOTHER: "made for another specification",
+        LineFault.IMPOSSIBLE: "none that this oracle makes",
+        LineFault.REPEATED: "of reports that were counted already",
+    }
+    for fault, count in files.faults.items():
+        place = files.first.get(fault)
+        where = "" if place is None else f" (the first is line {place[1]:,} of {place[0]})"
+        yield f"{counted(count, 'line')}, {reasons[fault]}{where}"
+    for path, other in files.copies:
+        yield f"{path}, a copy of {other}"
 
 
 def _in_rows(answer: "Estimate") -> "Estimate":

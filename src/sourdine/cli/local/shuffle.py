@@ -114,12 +114,11 @@ def _question(spec: Path) -> "Question":
 def _shuffled(question: "Question", reports: Path, output: Path) -> tuple[int, int]:
     """Write the reports in another order; how many there are, and among how many each one hides."""
     from sourdine.core.randomness.bits import SYSTEM
-    from sourdine.local.question import read, written
+    from sourdine.local.lines import read, written
     from sourdine.local.shuffle import look_alike, permutation
 
     try:
-        rows: Bytes = read(read_bytes(reports), question.fingerprint, question.oracle.width)
-        question.oracle.unpack(rows)  # refuses what no report can be
+        rows: Bytes = read(read_bytes(reports), question.fingerprint, question.oracle)
     except InvalidParameter as problem:
         raise InvalidParameter(f"In {reports}: {problem}") from None
     if not len(rows):

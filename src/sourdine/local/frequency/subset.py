@@ -16,7 +16,7 @@ from sourdine.core.randomness import exact, packed
 from sourdine.core.randomness.bits import Bits
 from sourdine.core.randomness.subsets import sets, spots
 from sourdine.local.frequency.supports import BitwiseOracle, bitwise_examples
-from sourdine.local.oracle import Bytes, refuse
+from sourdine.local.oracle import Bytes
 from sourdine.mechanisms.randomized_response import Channel
 
 _ROWS = 1 << 15  # reports made at once: many, since every step is done for all of them,
@@ -92,9 +92,9 @@ class SubsetSelection(BitwiseOracle):
             flat[at] &= ~(bit * drop)
         return rows[:, : self.width]
 
-    def _check(self, rows: Bytes) -> None:
-        super()._check(rows)
-        refuse(packed.by_row(rows) != self.size)
+    def sound(self, rows: Bytes) -> NDArray[np.bool_]:
+        """Sets of the right size."""
+        return np.asarray(super().sound(rows) & (packed.by_row(rows) == self.size))
 
     @classmethod
     def examples(cls) -> Iterator[Example]:

@@ -129,12 +129,14 @@ class BloomOracle(RapporOracle):
     def pack(self, reports: NDArray[Any]) -> Rows:
         return np.asarray(reports, np.uint8).reshape(-1, self.width)
 
-    def unpack(self, rows: Rows) -> NDArray[Any]:
+    def sound(self, rows: Rows) -> NDArray[np.bool_]:
+        """Rows of a cohort that there is, without bits beyond the last."""
         cohorts, filters = self.split(rows)
-        bad = cohorts >= self.cohorts
-        if spare := -self.bits % 8:
-            bad |= (filters[:, -1] & np.uint8((1 << spare) - 1)) > 0
-        refuse(bad)
+        spare = np.uint8((1 << -self.bits % 8) - 1)
+        return np.asarray((cohorts < self.cohorts) & ((filters[:, -1] & spare) == 0))
+
+    def unpack(self, rows: Rows) -> NDArray[Any]:
+        refuse(~self.sound(rows))
         return rows
 
     def tally(self, reports: NDArray[Any]) -> Counts:

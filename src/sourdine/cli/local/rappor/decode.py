@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sourdine.local.rappor.rappor import BloomOracle
     from sourdine.local.rappor.responses import Rows
 
-_LINES = 1 << 16  # lines read, or reports counted, at once
+_LINES = 1 << 16  # reports counted at once
 _HEADER = b"client,cohort,"
 
 
@@ -73,7 +73,7 @@ def _read(question: "Question", path: Path) -> "Rows | Counts":
     try:
         if start[:1] == b"{":
             return _our_counts(question, raw)
-        return _our_reports(question, raw.replace(b"\r\n", b"\n"), path.name)
+        return _our_reports(question, raw)
     except InvalidParameter as problem:
         raise InvalidParameter(f"In {path}: {problem}") from None
 
@@ -103,24 +103,13 @@ def _our_counts(question: "Question", raw: bytes) -> "Counts":
     return replace(counts, fingerprint=oracle.fingerprint)
 
 
-def _our_reports(question: "Question", raw: bytes, name: str) -> "Rows":
-    import numpy as np
+def _our_reports(question: "Question", raw: bytes) -> "Rows":
+    from sourdine.local.lines import read
 
-    from sourdine.local.question import line_length, read
-
-    width, oracle = question.oracle.width, oracle_of(question)
-    piece = _LINES * line_length(width)
-    try:
-        parts = [
-            oracle.unpack(read(raw[start : start + piece], question.fingerprint, width))
-            for start in show.progress(f"reading {name}", range(0, len(raw), piece))
-        ]
-    except InvalidParameter:
-        oracle.unpack(read(raw, question.fingerprint, width))  # raises again, with the right line
-        raise
-    if not parts:
+    rows = read(raw, question.fingerprint, question.oracle)
+    if not len(rows):
         raise InvalidParameter("It is empty. Nothing was counted.")
-    return np.concatenate(parts)
+    return rows
 
 
 DECODERS = ("least-squares", "lasso", "non-negative", "em")

@@ -122,7 +122,7 @@ def _of_one(question: "Question", words: list[str], secret: Path) -> "Rows":
 
 
 def _write(path: Path, question: "Question", rows: "Rows", *, one_device: bool) -> None:
-    from sourdine.local.question import written
+    from sourdine.local.lines import written
     from sourdine.local.rappor.files import write_reports
 
     if path.suffix.lower() == ".csv":
