@@ -17,6 +17,7 @@ from sourdine.cli import (
     release,
     reproduce,
     sql,
+    studio,
     train,
 )
 from sourdine.cli.audit import mechanisms
@@ -47,6 +48,7 @@ app.command(name="release")(release.release)
 app.command(name="report")(release.report)
 app.command(name="reproduce")(reproduce.reproduce)
 app.command(name="sql")(sql.sql)
+app.command(name="studio")(studio.studio)
 
 
 @app.callback(invoke_without_command=True)

@@ -2,13 +2,17 @@
 
 import difflib
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.notation import either, entry, setting, value
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 _NESTED = ("columns", "joins", "hierarchies", "text")
 _TYPES = ("integer", "real", "category", "flag", "text", "date", "datetime")
@@ -95,28 +99,39 @@ _MEANT = {  # words of others
 }
 
 
+@dataclass(frozen=True)
+class Mistake:
+    """One thing that is wrong with a declaration: the field, why, and the whole sentence with what to do."""
+
+    path: tuple[str, ...]
+    reason: str
+    sentence: str
+
+
 def told(problem: ValidationError, root: str) -> InvalidParameter:
     """The first mistake that a declaration was refused for; `root` is where the declaration stands."""
     first, *others = problem.errors()
     if first["type"] == "missing":  # an unknown one beside it is what was meant
         beside = (each for each in others if each["type"] == "extra_forbidden")
         first = next((each for each in beside if each["loc"][:-1] == first["loc"][:-1]), first)
+    return InvalidParameter(_mistake(first, root).sentence)
+
+
+def mistakes_of(problem: ValidationError, root: str) -> list[Mistake]:
+    """Every mistake that a declaration was refused for, one for each field."""
+    found = [_mistake(each, root) for each in problem.errors()]
+    return list({each.path: each for each in reversed(found)}.values())[::-1]
+
+
+def _mistake(first: "ErrorDetails", root: str) -> Mistake:
     held = first.get("ctx", {})
     path, unsure = _path(first["loc"], [value for value in held.values() if isinstance(value, str)])
     where, name = ".".join(path if root in ("", *path[:1]) else [root, *path]), (path or [root])[-1]
     if first["type"] == "missing":
-        return InvalidParameter(
-            f"The declaration '{where}' is missing. Add it{_example(name, ', as in ', where)}."
-        )
+        sentence = f"The declaration '{where}' is missing. Add it{_example(name, ', as in ', where)}."
+        return Mistake(tuple(path), "it is missing", sentence)
     if first["type"] == "extra_forbidden":
-        if "where" in path:
-            remedy = f"Write conditions{_example('where', ' like ', where)}."
-            return InvalidParameter(f"The declaration '{where}' is unknown. {remedy}")
-        near = [_MEANT[name]] if name in _MEANT else difflib.get_close_matches(name, ["ask", *_EXAMPLES], n=1)
-        meant = f" Did you mean '{near[0]}'?" if near and near[0] != name else ""
-        return InvalidParameter(
-            f"The declaration '{where}' is unknown.{meant} Check its spelling, or leave it out."
-        )
+        return Mistake(tuple(path), "it is unknown", _unknown(where, name, path))
     reason = _PLAIN.get(first["type"]) or first["msg"].removeprefix("Value error, ")
     numbers = {key: f"{value:,g}" for key, value in held.items() if isinstance(value, float)}
     if first["type"] in _PLAIN:
@@ -129,7 +144,17 @@ def told(problem: ValidationError, root: str) -> InvalidParameter:
     if not remedy and reason.endswith("a block of fields"):
         column = {"type": "integer", "lower": 0, "upper": 120}
         remedy = either(f" Write it like {value(column)}", f" Write it under [{where}]")
-    return InvalidParameter(f"The declaration '{where}' is wrong: {reason}.{remedy}{'.' if remedy else ''}")
+    sentence = f"The declaration '{where}' is wrong: {reason}.{remedy}{'.' if remedy else ''}"
+    return Mistake(tuple(path), reason, sentence)
+
+
+def _unknown(where: str, name: str, path: list[str]) -> str:
+    """What is said of a field that nothing knows."""
+    if "where" in path:
+        return f"The declaration '{where}' is unknown. Write conditions{_example('where', ' like ', where)}."
+    near = [_MEANT[name]] if name in _MEANT else difflib.get_close_matches(name, ["ask", *_EXAMPLES], n=1)
+    meant = f" Did you mean '{near[0]}'?" if near and near[0] != name else ""
+    return f"The declaration '{where}' is unknown.{meant} Check its spelling, or leave it out."
 
 
 def _path(place: tuple[str | int, ...], kinds: list[str]) -> tuple[list[str], bool]:

@@ -1,0 +1,51 @@
+"""`sourdine studio`: publish a table from a page in the browser."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sourdine.cli.shared import show
+from sourdine.core.errors import InvalidParameter
+
+
+def studio(
+    table: Annotated[
+        Path | None, typer.Argument(help="A table, a specification, or a folder. Without it: this folder.")
+    ] = None,
+    *,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Whether to open the browser.")] = True,
+) -> None:
+    """Open a page that takes a table from its file to a certified release, served by this machine alone.
+
+    Only files of the folder of the table are reached. The address works once, in one browser. Whatever the
+    page does is kept in a specification, which every other command reads and writes as well.
+
+    Examples: sourdine studio · sourdine studio people.csv · sourdine studio people.toml --no-browser
+    """
+    try:
+        from sourdine.studio.server import serve
+    except ImportError:
+        raise InvalidParameter(
+            "Studio needs Starlette, uvicorn and tomlkit, which are not installed. Install them with: "
+            "pip install 'sourdine[studio]'"
+        ) from None
+    from sourdine.studio.desk import Desk
+    from sourdine.studio.folder import Folder
+
+    place = Path() if table is None else table
+    if not place.exists():
+        raise InvalidParameter(f"There is no {place}. Name a table, a specification or a folder.")
+    folder = place if place.is_dir() else place.resolve().parent
+    first = ""
+    if place.is_file():
+        name = place.resolve().name
+        first = f"spec/{name if name.endswith('.toml') else Desk(Folder.of(folder)).start(name)}"
+
+    def tell(address: str) -> None:
+        show.line("Studio is open, for you alone. Its address works once:")
+        show.line(f"  {address}")
+        show.line("Stop it with Ctrl-C.", aside=False)
+
+    serve(folder, first=first, port=port, browser=browser, tell=tell)

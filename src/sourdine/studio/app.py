@@ -1,0 +1,131 @@
+"""The pages and acts of Studio, as an application for any server."""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.studio.acts import act_on
+from sourdine.studio.desk import Desk
+from sourdine.studio.draft_file import ChangedElsewhere
+from sourdine.studio.folder import Folder
+from sourdine.studio.gate import Gate, Keys
+from sourdine.studio.page import render_error, render_sheet, render_start, render_steps
+
+_HERE = Path(__file__).parent
+Handler = Callable[[Request], Response]
+
+
+@dataclass
+class Studio:
+    """What all requests share."""
+
+    folder: Folder
+    keys: Keys = field(default_factory=Keys)
+
+    def __post_init__(self) -> None:
+        self.desk = Desk(self.folder)
+
+
+def create_app(studio: Studio, hosts: tuple[str, ...]) -> ASGIApp:
+    """The application of a folder, which answers to these hosts and to the holder of the keys alone."""
+    routes = [
+        Route("/", _page(_start)),
+        Route("/start", _answer(_begin), methods=["POST"]),
+        Route("/spec/{name:path}/act", _answer(_act), methods=["POST"]),
+        Route("/spec/{name:path}", _page(_sheet)),
+        Mount("/static", StaticFiles(directory=_HERE / "static")),
+    ]
+    inner = Starlette(routes=[Mount(studio.keys.prefix, routes=routes)])
+    inner.state.studio = studio
+    return Gate(inner, studio.keys, hosts)
+
+
+def _start(request: Request) -> Response:
+    return HTMLResponse(render_start(_studio(request).desk, _studio(request).keys.prefix))
+
+
+def _sheet(request: Request) -> Response:
+    studio = _studio(request)
+    sheet = studio.desk.sheet(request.path_params["name"])
+    return HTMLResponse(render_sheet(studio.desk, sheet, studio.keys.prefix))
+
+
+def _begin(request: Request, asked: dict[str, Any]) -> dict[str, Any]:
+    """Begin with a table: the answer says where to go on."""
+    studio = _studio(request)
+    names = str(asked.get("names") or "").strip() or None
+    name = studio.desk.start(str(asked.get("table", "")), names=names, sure=bool(asked.get("sure")))
+    return {"go": f"{studio.keys.prefix}/spec/{name}#people"}
+
+
+def _act(request: Request, asked: dict[str, Any]) -> dict[str, Any]:
+    """Change a specification: the answer holds all steps as they are now."""
+    studio = _studio(request)
+    name = request.path_params["name"]
+    said = ""
+    try:
+        sheet = act_on(studio.desk, name, asked)
+    except ChangedElsewhere as problem:
+        sheet, said = studio.desk.sheet(name), str(problem)
+    return {
+        "version": sheet.file.version,
+        "html": render_steps(studio.desk, sheet, studio.keys.prefix),
+        "said": said,
+    }
+
+
+def _studio(request: Request) -> Studio:
+    studio = request.app.state.studio
+    assert isinstance(studio, Studio)
+    return studio
+
+
+def _page(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """A page; what is refused is a page that says so."""
+
+    @wraps(handler)
+    async def answer(request: Request) -> Response:
+        try:
+            return await run_in_threadpool(handler, request)
+        except SourdineError as problem:
+            prefix = _studio(request).keys.prefix
+            return HTMLResponse(render_error(str(problem), prefix), 404)
+
+    return answer
+
+
+def _answer(
+    handler: Callable[[Request, dict[str, Any]], dict[str, Any]],
+) -> Callable[[Request], Awaitable[Response]]:
+    """An answer in JSON to a question in JSON; what is refused is said in a sentence."""
+
+    @wraps(handler)
+    async def answer(request: Request) -> Response:
+        if request.headers.get("content-type", "").split(";")[0] != "application/json":
+            return JSONResponse({"said": "Only the page of this server can ask here."}, 415)
+        try:
+            asked = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            asked = None
+        if not isinstance(asked, dict):
+            return JSONResponse({"said": "The request could not be read. Reload the page."}, 400)
+        try:
+            return JSONResponse(await run_in_threadpool(handler, request, asked))
+        except InvalidParameter as problem:
+            return JSONResponse({"said": str(problem)}, 422)
+        except SourdineError as problem:
+            return JSONResponse({"said": str(problem)}, 409)
+
+    return answer

@@ -1,0 +1,103 @@
+"""The desk that a specification lies on: it is opened, shown, changed, one change after the other."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sourdine.core import disk
+from sourdine.core.errors import InvalidParameter
+from sourdine.studio.draft_file import ChangedElsewhere, DraftFile, Edit, Place
+from sourdine.studio.folder import Folder
+from sourdine.studio.header import TableHeader, read_header
+from sourdine.studio.review import Review, review
+from sourdine.tables.draft import draft
+
+_KEPT = 16  # reviews of texts that were seen before, such as while a slider moves
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A specification as it is now: its name in the folder, its file, and what is to be said of it."""
+
+    name: str
+    file: DraftFile
+    review: Review
+    header: TableHeader
+
+    @property
+    def stem(self) -> str:
+        """The name without its ending, for files beside it."""
+        return self.name.removesuffix(".toml")
+
+    def at(self, place: Place) -> Any:
+        """What stands at a place, None if nothing does."""
+        content: Any = self.file.blocks
+        for part in place:
+            try:
+                content = content[part]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return content
+
+
+@dataclass
+class Desk:
+    """All specifications of a folder. Changes are made one after the other, whichever tab they come from."""
+
+    folder: Folder
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _seen: dict[tuple[str, str], Review] = field(default_factory=dict)
+
+    def start(self, table: str, *, names: str | None = None, sure: bool = False) -> str:
+        """A new specification for a table, or the one that is there; its name."""
+        place = self.folder.inside(table)
+        with self._lock:
+            for name in self.folder.specifications():
+                if self._is_about(name, place):
+                    return name
+            name = self.folder.free(Path(table).name.split(".")[0] or "table", ".toml")
+            spec = self.folder.root / name
+            text = draft(place, spec, names=names or None, sure=sure)
+            disk.write_whole(spec, text, over=False)
+        return name
+
+    def sheet(self, name: str) -> Sheet:
+        """A specification as it is now."""
+        place = self.folder.inside(name)
+        if place.suffix != ".toml" or not place.is_file():
+            raise InvalidParameter(f"There is no specification {name} in this folder.")
+        return self._sheet(name, DraftFile.read(place))
+
+    def change(self, name: str, version: str, edits: Callable[[Sheet], Sequence[Edit]]) -> Sheet:
+        """A specification after some changes to the version that their author has seen."""
+        with self._lock:
+            before = self.sheet(name)
+            if before.file.version != version:
+                raise ChangedElsewhere(before.file.path)
+            made = edits(before)
+            if not made:
+                return before
+            after = before.file.with_edits(made)
+            after.write(before.file)
+        return self._sheet(name, after)
+
+    def _sheet(self, name: str, file: DraftFile) -> Sheet:
+        key = name, file.version
+        blocks = file.blocks
+        found = self._seen.get(key)
+        if found is None:
+            found = review(blocks, self.folder, file.path.parent)
+            self._seen[key] = found
+            for old in list(self._seen)[:-_KEPT]:
+                self._seen.pop(old, None)
+        return Sheet(name, file, found, read_header(blocks, self.folder, file.path.parent))
+
+    def _is_about(self, name: str, table: Path) -> bool:
+        try:
+            place = self.folder.inside(name)
+            source = DraftFile.read(place).blocks["table"]["source"]
+            return isinstance(source, str) and (place.parent / source).resolve() == table
+        except (InvalidParameter, KeyError, TypeError):
+            return False

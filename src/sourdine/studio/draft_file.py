@@ -1,0 +1,199 @@
+"""The specification as a file that is filled in step by step: the only thing that Studio keeps.
+
+A change names a place in it and what stands there from now on. Comments, and whatever the page does not show,
+stay as they are. Every text has a version, so that a change is made to what its author has seen, or not at
+all: two tabs, or the page and an editor, never write over each other.
+"""
+
+import hashlib
+from collections.abc import Mapping, MutableMapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.items import Item, Table
+
+from sourdine.core import disk
+from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.notation import in_files, value
+from sourdine.core.toml import parse_toml, read_toml
+
+Place = tuple[str | int, ...]
+_GONE = object()
+
+
+class ChangedElsewhere(SourdineError):
+    """The file is not what the author of a change has seen."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path.name} was changed meanwhile, in another tab or by another program. Nothing was written: "
+            "the page now shows the file as it is. Make your last change again if it is still wanted."
+        )
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What stands at a place from now on; nothing, if it is `None`."""
+
+    at: Place
+    content: object
+
+    @classmethod
+    def at_pointer(cls, pointer: str, content: object) -> "Edit":
+        """The edit of a place that is written as a JSON pointer (RFC 6901).
+
+        >>> Edit.at_pointer("/columns/a~1b/lower", 0).at
+        ('columns', 'a/b', 'lower')
+        """
+        return cls(place_of(pointer), content)
+
+
+def place_of(pointer: str) -> Place:
+    """The place of a JSON pointer; whole numbers are places in lists."""
+    if not pointer.startswith("/"):
+        raise InvalidParameter("A place in the specification begins with a slash.")
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]
+    return tuple(int(part) if parts[0] == "queries" and part.isdecimal() else part for part in parts)
+
+
+def pointer_of(*place: object) -> str:
+    """The JSON pointer of a place."""
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in place)
+
+
+@dataclass(frozen=True)
+class DraftFile:
+    """A specification's path and text."""
+
+    path: Path
+    text: str
+
+    @classmethod
+    def read(cls, path: Path) -> "DraftFile":
+        """The file as it is now."""
+        try:
+            read_toml(path)  # refuses what is no text of a sensible size
+            return cls(path, path.read_bytes().decode("utf-8-sig"))
+        except OSError:
+            raise InvalidParameter(f"{path.name} cannot be read. Check that it is there.") from None
+
+    @property
+    def version(self) -> str:
+        """What tells this text from every other."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:24]
+
+    @cached_property
+    def blocks(self) -> Mapping[str, Any]:
+        """What the file says."""
+        return parse_toml(self.text, self.path)
+
+    def with_edits(self, edits: Sequence[Edit]) -> "DraftFile":
+        """The file with some changes, of which nothing is written yet."""
+        document, wanted = tomlkit.parse(self.text.replace("\r\n", "\n")), deepcopy(dict(self.blocks))
+        for edit in edits:
+            _apply_plainly(wanted, edit)
+            _apply(document, edit)
+        text = tomlkit.dumps(document)
+        if parse_toml(text, self.path) != wanted:
+            raise SourdineError(
+                f"{self.path.name} is written in a way that could not be changed safely. Nothing was "
+                "changed: change it in an editor, and reload the page."
+            )
+        return DraftFile(self.path, text)
+
+    def write(self, over: "DraftFile") -> None:
+        """Keep the file in the place of another text, if that is still there."""
+        if DraftFile.read(self.path).version != over.version:
+            raise ChangedElsewhere(self.path)
+        try:
+            disk.write_whole(self.path, self.text)
+        except OSError as problem:
+            raise InvalidParameter(
+                f"{self.path.name} cannot be written ({problem.strerror}). Check its rights and its disk."
+            ) from None
+
+
+def _apply_plainly(content: Any, edit: Edit) -> None:
+    """Make a change to plain dictionaries and lists."""
+    *path, last = edit.at
+    for part, following in zip(path, edit.at[1:], strict=True):
+        if not isinstance(part, int) and part not in content:
+            content[part] = [] if isinstance(following, int) else {}
+        content = content[part]
+    if edit.content is None:
+        if isinstance(last, int):
+            del content[last]
+        else:
+            content.pop(last, None)
+    elif isinstance(last, int) and last == len(content):
+        content.append(deepcopy(edit.content))
+    else:
+        content[last] = deepcopy(edit.content)
+
+
+def _apply(content: Any, edit: Edit) -> None:
+    """Make a change to a document with its comments."""
+    *path, last = edit.at
+    for number, part in enumerate(path):
+        if not isinstance(part, int) and part not in content:
+            if number == 0 and isinstance(edit.at[1], int):
+                content[part] = tomlkit.aot()
+            else:
+                _put(content, part, tomlkit.table(is_super_table=len(edit.at) > number + 2))
+        content = content[part]
+    if edit.content is None:
+        if isinstance(last, int) or last in content:
+            del content[last]
+    elif isinstance(last, int) and last == len(content):
+        content.append(_block(edit.content))
+    elif isinstance(last, int):
+        content[last] = _block(edit.content)
+    elif isinstance(edit.content, Mapping) and len(edit.at) == 2:
+        _replace(content, last, edit.content)
+    else:
+        _put(content, last, _item(edit.content))
+
+
+def _put(table: Any, name: str, item: Item) -> None:
+    """Set a field where it stands, or after the last one: comments at the end are about what follows."""
+    body = table.value.body if isinstance(table, Table) else []
+    fields = [key for key, held in body if key is not None and not isinstance(held, MutableMapping)]
+    if name in table:
+        table[name] = item
+    elif fields and not isinstance(item, MutableMapping):
+        table.value._insert_after(fields[-1], name, item)
+    else:
+        table[name] = item
+
+
+def _replace(content: Any, name: str, fields: Mapping[str, object]) -> None:
+    """Another block in the place of one, whose comments stay with the fields that stay."""
+    if name not in content:
+        content[name] = _block(fields)
+        return
+    held = content[name]
+    for each in [each for each in held if each not in fields]:
+        del held[each]
+    for each, inner in fields.items():
+        if held.get(each, _GONE) != inner:
+            _put(held, each, _item(inner))
+
+
+def _block(fields: object) -> Item:
+    assert isinstance(fields, Mapping)
+    table = tomlkit.table()
+    for name, content in fields.items():
+        table.append(name, _item(content))
+    table.add(tomlkit.nl())
+    return table
+
+
+def _item(content: object) -> Item:
+    """A value as it is written in a line; blocks within it stand in braces."""
+    with in_files():
+        item: Item = tomlkit.parse(f"x = {value(content)}\n")["x"]  # type: ignore[assignment]
+    return item

@@ -1,0 +1,96 @@
+"""The folder that Studio was started in: what lies in it, and what does not is not reached."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.files import ENDINGS
+from sourdine.frames.text.compression import kind_of
+
+MOST_FILES = 500  # that are listed
+_DEPTH = 3  # of folders in folders
+DRAFTED = (".csv", ".tsv", ".parquet")  # endings of tables that tell the names of their columns
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder, by its real path."""
+
+    root: Path
+
+    @classmethod
+    def of(cls, place: Path) -> "Folder":
+        """The folder of a path, with links followed."""
+        return cls(place.resolve())
+
+    def inside(self, name: str) -> Path:
+        """The path of a name that is seen from the folder; refused if it leads out of it, by a link too.
+
+        >>> Folder(Path("/data")).inside("../secret")
+        Traceback (most recent call last):
+        sourdine.core.errors.InvalidParameter: '../secret' does not lie in the folder ...
+        """
+        return self.within(self.root, name)
+
+    def within(self, base: Path, name: str) -> Path:
+        """The path of a name that is seen from a folder in it, such as that of a specification."""
+        if "\0" in name or not name:
+            raise InvalidParameter("A file's name must not be empty, nor hold the character 0.")
+        place = (base / name).resolve()
+        if not place.is_relative_to(self.root):
+            raise InvalidParameter(
+                f"'{name}' does not lie in the folder {self.root.name} that Studio was started in, and it "
+                "reaches no other. Start it in a folder that holds everything."
+            )
+        return place
+
+    def name_of(self, place: Path) -> str:
+        """A path in the folder as it is seen from there."""
+        return place.resolve().relative_to(self.root).as_posix()
+
+    def tables(self) -> list[str]:
+        """The files that can be tables, the compressed ones too."""
+        return [name for name in self._names() if kind_of(Path(name)) in ENDINGS]
+
+    def specifications(self) -> list[str]:
+        """The files in TOML that hold a [table]; other tools have such files too."""
+        return [name for name in self._names() if name.endswith(".toml") and self._is_specification(name)]
+
+    def ledgers(self) -> list[str]:
+        """The files that are called ledgers."""
+        return [name for name in self._names() if name.endswith(".ledger")]
+
+    def free(self, stem: str, ending: str) -> str:
+        """A name that nothing in the folder has yet."""
+        number = 1
+        while (self.root / (name := f"{stem}{'' if number == 1 else f'-{number}'}{ending}")).exists():
+            number += 1
+        return name
+
+    def _is_specification(self, name: str) -> bool:
+        try:
+            with self.inside(name).open(encoding="utf-8-sig") as file:
+                text = file.read(1 << 16)
+        except (OSError, UnicodeError, InvalidParameter):
+            return False
+        return any(line.strip().replace(" ", "") == "[table]" for line in text.splitlines())
+
+    def _names(self) -> list[str]:
+        found = sorted(self._walk(self.root, 0), key=lambda name: (name.count("/"), name.lower()))
+        return found[:MOST_FILES]
+
+    def _walk(self, place: Path, depth: int) -> Iterator[str]:
+        """The names of files, hidden ones left out, and of links only those that stay inside."""
+        try:
+            entries = list(os.scandir(place))
+        except OSError:
+            return
+        for entry in entries:
+            if entry.name.startswith((".", "_")) or not Path(entry.path).resolve().is_relative_to(self.root):
+                continue
+            if entry.is_file():
+                yield Path(entry.path).relative_to(self.root).as_posix()
+            elif entry.is_dir(follow_symlinks=False) and depth < _DEPTH:
+                yield from self._walk(Path(entry.path), depth + 1)

@@ -1,0 +1,93 @@
+"""The page of a specification: eight steps, of which each says what is done and what is left."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from sourdine.studio.desk import Desk, Sheet
+from sourdine.studio.draft_file import place_of, pointer_of
+from sourdine.studio.review import STEPS
+from sourdine.studio.steps.columns import columns_step
+from sourdine.studio.steps.people import people_step
+from sourdine.studio.steps.table import table_step
+from sourdine.studio.values import shown
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TITLES = {
+    "table": "Table",
+    "people": "People",
+    "columns": "Columns",
+    "questions": "Questions",
+    "budget": "Budget",
+    "check": "Check",
+    "release": "Release",
+    "result": "Result",
+}
+_VIEWS = {"table": table_step, "people": people_step, "columns": columns_step}
+
+
+def render_start(desk: Desk, base: str) -> str:
+    """The first page: which table, or which specification to go on with."""
+    return _render("start.html", base=base, folder=desk.folder, title="Choose a table")
+
+
+def render_sheet(desk: Desk, sheet: Sheet, base: str) -> str:
+    """The whole page of a specification."""
+    return _render("sheet.html", base=base, title=sheet.name, **_content(desk, sheet))
+
+
+def render_steps(desk: Desk, sheet: Sheet, base: str) -> str:
+    """The steps alone, for a page that is open."""
+    return _render("steps.html", base=base, **_content(desk, sheet))
+
+
+def render_error(words: str, base: str) -> str:
+    """A page that says why there is no other."""
+    return _render("error.html", base=base, title="Not here", words=words)
+
+
+def _content(desk: Desk, sheet: Sheet) -> dict[str, Any]:
+    return {
+        "sheet": sheet,
+        "review": sheet.review,
+        "held": lambda at: sheet.at(place_of(at)),
+        "steps": [(step, TITLES[step], sheet.review.left(step)) for step in STEPS if step in _VIEWS],
+        "views": {step: view(desk, sheet) for step, view in _VIEWS.items()},
+    }
+
+
+def _render(template: str, **content: object) -> str:
+    return _templates().get_template(template).render(**content)
+
+
+@cache
+def _templates() -> "Environment":
+    """The templates; every text in them is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    templates = Environment(
+        loader=PackageLoader("sourdine.studio", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["shown"] = shown
+    templates.globals.update(pointer=pointer_of, terms=TERMS)
+    return templates
+
+
+TERMS: Mapping[str, str] = {
+    "privacy unit": "Whom the guarantee protects: one person, with all records that person has.",
+    "contribution bounds": "How many records of one unit count at most, so that nobody can move an answer far.",
+    "epsilon": "How much the release may tell about one unit: odds change by a factor of at most e^epsilon.",
+    "delta": "The chance that the guarantee of epsilon does not hold; far below 1 in the number of units.",
+    "ledger": "The file that keeps what was ever spent on these people, and refuses what is too much.",
+    "bounds": "Values outside are moved to the nearer bound, so that one person cannot move a sum far.",
+    "keys": "The values that may be published as groups; others count as unknown.",
+    "neighbours": "What the guarantee compares: a unit there or not, or one that holds other things.",
+    "mock table": "A made-up table with the declared columns. It holds nothing of the real one.",
+    "certificate": "A signed statement of what was released, what it cost, and which files belong to it.",
+}

@@ -1,0 +1,41 @@
+"""The pages and acts of Studio."""
+
+from pathlib import Path
+
+from tests.studio.conftest import SECRET, Browser
+
+
+def test_begin_with_a_table(browser: Browser, folder: Path) -> None:
+    assert "people.csv" in browser.get().text
+    answer = browser.post("/start", {"table": "people.csv"}).json()
+    assert answer == {"go": f"{browser.base}/spec/people.toml#people"}
+    assert (folder / "people.toml").is_file()
+    page = browser.get("/spec/people.toml")
+    assert page.status_code == 200
+    assert "visits" in page.text
+    assert SECRET not in page.text
+
+
+def test_a_table_that_was_begun_is_opened_again(browser: Browser, people: str, folder: Path) -> None:
+    browser.set(people, "/privacy/unit", "patient")
+    assert browser.post("/start", {"table": "people.csv"}).json()["go"].endswith("/spec/people.toml#people")
+    assert 'unit = "patient"' in (folder / people).read_text()
+
+
+def test_fields_are_kept_as_they_are_typed(browser: Browser, people: str, folder: Path) -> None:
+    browser.act(people, "declare", column="age", value="integer")
+    answer = browser.set(people, "/columns/age/lower", "a few")
+    assert "It must be a whole number" in answer["html"]
+    assert 'lower = "a few"' in (folder / people).read_text()
+    answer = browser.set(people, "/columns/age/lower", "0")
+    assert "It must be a whole number" not in answer["html"]
+
+
+def test_another_version_is_not_written_over(browser: Browser, people: str, folder: Path) -> None:
+    version = browser.studio.desk.sheet(people).file.version
+    browser.set(people, "/privacy/unit", "patient")
+    asked = {"version": version, "act": "set", "at": "/privacy/unit", "value": "visit"}
+    answer = browser.post(f"/spec/{people}/act", asked).json()
+    assert "was changed meanwhile" in answer["said"]
+    assert 'unit = "patient"' in (folder / people).read_text()
+    assert "patient" in answer["html"]
