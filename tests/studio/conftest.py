@@ -1,6 +1,5 @@
 """A folder with a table, and a browser's place in Studio: the cookie and the right address."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +63,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def browser(folder: Path) -> Iterator[Browser]:
-    yield Browser(Studio(Folder.of(folder))).enter()
+def browser(folder: Path) -> Browser:
+    return Browser(Studio(Folder.of(folder))).enter()
 
 
 @pytest.fixture

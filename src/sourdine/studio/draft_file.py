@@ -18,8 +18,8 @@ from tomlkit.items import Item, Table
 
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.notation import in_files, value
-from sourdine.core.toml import parse_toml, read_toml
+from sourdine.core.text.notation import in_files, value
+from sourdine.core.text.toml import parse_toml, read_toml
 
 Place = tuple[str | int, ...]
 _GONE = object()
@@ -195,5 +195,5 @@ def _block(fields: object) -> Item:
 def _item(content: object) -> Item:
     """A value as it is written in a line; blocks within it stand in braces."""
     with in_files():
-        item: Item = tomlkit.parse(f"x = {value(content)}\n")["x"]  # type: ignore[assignment]
+        item: Item = tomlkit.parse(f"x = {value(content)}\n")["x"]
     return item

@@ -81,7 +81,7 @@ def _templates() -> "Environment":
 
 TERMS: Mapping[str, str] = {
     "privacy unit": "Whom the guarantee protects: one person, with all records that person has.",
-    "contribution bounds": "How many records of one unit count at most, so that nobody can move an answer far.",
+    "contribution bounds": "How much of one unit counts at most, so that nobody can move an answer far.",
     "epsilon": "How much the release may tell about one unit: odds change by a factor of at most e^epsilon.",
     "delta": "The chance that the guarantee of epsilon does not hold; far below 1 in the number of units.",
     "ledger": "The file that keeps what was ever spent on these people, and refuses what is too much.",

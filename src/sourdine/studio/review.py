@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.notation import in_files
+from sourdine.core.text.notation import in_files
 from sourdine.frames.mistakes import mistakes_of
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema, decimal
@@ -121,7 +121,8 @@ def _review_privacy(block: Any, found: Review) -> PrivacyBlock | None:
             found.add(pointer_of("privacy", name), "Fill this in.", blank=True)
     if any(_is_blank(each) for each in block.values()):
         return None
-    return _validate(PrivacyBlock, block, ("privacy",), found)
+    made: PrivacyBlock | None = _validate(PrivacyBlock, block, ("privacy",), found)
+    return made
 
 
 def _review_columns(columns: Any, found: Review) -> Schema:

@@ -27,9 +27,11 @@ NUMBERS = (
 )
 WHOLE = ("max_rows", "max_groups", "at_least", "k")
 FLAGS = ("quality", "header", "multiline")
-OPTIONAL = ("column", "size", "delta", "selection_delta", "granularity", "missing", "at_least", "other", "zone",
-            "format", "period", "weight", "max_rows", "max_groups", "encoding", "delimiter", "decimal",
-            "thousands", "ledger")  # fmt: skip
+OPTIONAL = (
+    *("column", "max_rows", "max_groups", "size", "delta", "selection_delta", "ledger", "weight"),
+    *("granularity", "missing", "at_least", "other", "zone", "format", "period"),
+    *("encoding", "delimiter", "decimal", "thousands"),
+)
 
 
 def read_value(field: str, text: object, block: Mapping[str, Any] | None = None) -> object:
@@ -96,7 +98,7 @@ def read_moment(typed: str) -> object:
 
 def shown(content: object) -> str:
     """A value as it stands in a field of the page."""
-    if content is None or content == BLANK or content == [BLANK]:
+    if content is None or content in (BLANK, [BLANK]):
         return ""
     if isinstance(content, bool):
         return "true" if content else "false"

@@ -4,7 +4,7 @@ from typing import Any
 
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.suggestions import suggest
-from sourdine.tables.measurement import plural
+from sourdine.tables.measurements.measurement import plural
 
 _MOST_DRAWN = 6
 
