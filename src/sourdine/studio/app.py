@@ -20,7 +20,7 @@ from sourdine.studio.acts import act_on
 from sourdine.studio.desk import Desk
 from sourdine.studio.draft_file import ChangedElsewhere
 from sourdine.studio.folder import Folder
-from sourdine.studio.gate import Gate, Keys
+from sourdine.studio.gate import Secrets, StudioGate
 from sourdine.studio.page import render_error, render_sheet, render_start, render_steps
 
 _HERE = Path(__file__).parent
@@ -32,7 +32,7 @@ class Studio:
     """What all requests share."""
 
     folder: Folder
-    keys: Keys = field(default_factory=Keys)
+    keys: Secrets = field(default_factory=Secrets)
 
     def __post_init__(self) -> None:
         self.desk = Desk(self.folder)
@@ -49,7 +49,7 @@ def create_app(studio: Studio, hosts: tuple[str, ...]) -> ASGIApp:
     ]
     inner = Starlette(routes=[Mount(studio.keys.prefix, routes=routes)])
     inner.state.studio = studio
-    return Gate(inner, studio.keys, hosts)
+    return StudioGate(inner, studio.keys, hosts)
 
 
 def _start(request: Request) -> Response:

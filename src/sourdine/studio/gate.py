@@ -44,7 +44,7 @@ class TooLarge(Exception):
 
 
 @dataclass
-class Keys:
+class Secrets:
     """What the first address holds, which works once, and what the cookie holds from then on."""
 
     prefix: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(12)}")
@@ -64,11 +64,11 @@ class Keys:
 
 
 @dataclass(frozen=True)
-class Gate:
+class StudioGate:
     """An ASGI application before another one, which sees only what is let through."""
 
     app: ASGIApp
-    keys: Keys
+    keys: Secrets
     hosts: tuple[str, ...]  # with the port, as browsers name them
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -13,9 +13,10 @@ from pydantic import ValidationError
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.text.notation import in_files
+from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.mistakes import mistakes_of
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema, decimal
+from sourdine.frames.schema import Schema
 from sourdine.studio.draft_file import pointer_of
 from sourdine.studio.folder import Folder
 from sourdine.tables.plan import ReleasePlan
