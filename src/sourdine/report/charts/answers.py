@@ -276,7 +276,7 @@ def _heat(answer: Answer, cells: list[Cell]) -> Spec:
         legend=alt.Legend(orient="bottom", gradientLength=180, format=_form(answer), tickCount=3),
     )
     high = max(cell.value for cell in cells)
-    ink = alt.condition(f"datum.value > {0.55 * high}", alt.value("white"), alt.value(INK))
+    ink = alt.condition(f"datum.value > {0.55 * high}", alt.value("white"), alt.value("black"))
     text = alt.Text("value:Q", format=_form(answer))
     tips = _tips(answer, None)
     layers = [

@@ -117,7 +117,7 @@ def draw_heat(
     values = [float(row[colour.field] or 0) for row in rows]
     low, high = min(values), max(values)
     middle = math.sqrt(low * high) if colour.log else (low + high) / 2
-    ink = alt.condition(f"datum['{colour.field}'] > {middle}", alt.value("white"), alt.value(INK))
+    ink = alt.condition(f"datum['{colour.field}'] > {middle}", alt.value("white"), alt.value("black"))
     text = alt.Text(f"{colour.field}:Q", format=colour.form)
     layers.append(chart.mark_text(fontSize=10).encode(across, up, text=text, color=ink, tooltip=tips))
     if mark is not None:
@@ -201,6 +201,8 @@ def _style() -> dict[str, object]:
             "titlePadding": 8,
         },
         "legend": {
+            "labelColor": INK,
+            "titleColor": INK,
             "labelFontSize": 12,
             "titleFontWeight": "normal",
             "symbolType": "stroke",

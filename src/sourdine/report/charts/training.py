@@ -15,6 +15,7 @@ from sourdine.core.figure import Spec
 from sourdine.report.charts.base import (
     COLOURS,
     GREY,
+    INK,
     ROWS,
     Axis,
     Band,
@@ -78,8 +79,11 @@ def draw_orders(training: Training, delta: float, noises: Sequence[float], serie
         best.mark_point(size=70, filled=True, opacity=1).encode(across, up, colour, tooltip=tips),
     ]
     for place, name in enumerate(series.names):  # between the arms of the curves, at the top, there is room
+        short = json.dumps(f"{name.partition(', ')[2].removesuffix(' conversion')}: ")
         text = best.transform_filter(f"datum['{series.field}'] == {json.dumps(name)}")
-        mark = text.mark_text(align="center", fontSize=12, color=series.colours[place])
+        mark = text.transform_calculate(label=f"{short} + datum.label").mark_text(
+            align="center", fontSize=12, color=INK
+        )
         layers.append(
             mark.encode(
                 x=alt.value(alt.expr("0.6 * width")), y=alt.value(14 + 18 * place), text=alt.Text("label:N")

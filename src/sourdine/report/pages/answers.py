@@ -69,7 +69,7 @@ def reading_note(answer: Answer, chart: Spec, confidence: float) -> str:
             assert_never(chart_of)
     if chart_of not in (Chart.HEAT, Chart.LIST):
         bare = "There is no interval: the method by which these values were found gives none."
-        kind = "Upright" if chart_of is Chart.CURVE else "Dark"
+        kind = "Upright" if chart_of is Chart.CURVE else "Thin"
         sentences.append(f"{kind} lines: {lines}" if answer.bounded else bare)
     if any(answer.blind(cell.lower, cell.upper) for cell in cells_of(answer)):
         sentences.append("Where only an interval is drawn, nothing can be said: it is all that is possible.")

@@ -26,7 +26,7 @@ def training_audit_page(audit: "TrainingAudit", trained: str) -> Page:
     table = TextTable(
         name="audit",
         title="One run, audited",
-        columns=("", "value"),
+        columns=("what", "value"),
         rows=tuple((name, value) for name, value in audit_words(audit).items()),
         note="An audit refutes a claim or it does not: it never proves one.",
     )

@@ -61,7 +61,7 @@ def _bars(estimate: Estimate, *labels: str | None) -> Figure:
     return Figure(
         title=f"Estimates from {counted(estimate.reports, 'report')}",
         chart=draw_intervals(rows, "estimate"),
-        note=f"Dark lines: {100 * estimate.confidence:g} % confidence intervals. "
+        note=f"Thin lines: {100 * estimate.confidence:g} % confidence intervals. "
         + _left_out(estimate, places),
     )
 
