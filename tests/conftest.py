@@ -150,7 +150,7 @@ def browser(chromium: Chromium) -> Iterator["Browser"]:
 
 
 @pytest.fixture
-def page(browser: "Browser") -> Iterator["Page"]:
+def page(chromium: Chromium) -> Iterator["Page"]:
     """A page for one test alone. Further tabs of the same person: `page.context.new_page()`."""
-    with watched(browser) as tab:
+    with chromium.awake() as awake, watched(awake) as tab:
         yield tab
