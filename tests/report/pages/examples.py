@@ -1,6 +1,6 @@
 """A page of each kind, for tests that look at all of them in a browser."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -135,8 +135,8 @@ def names(folder: Path) -> Page:
     return test_page.page()
 
 
-COMMON: Mapping[str, Callable[[Path], Page]] = {each.__name__: each for each in (ledger, verdict)}
-EXAMPLES: Mapping[str, Callable[[Path], Page]] = COMMON | {
+COMMON: dict[str, Callable[[Path], Page]] = {each.__name__: each for each in (ledger, verdict)}
+EXAMPLES: dict[str, Callable[[Path], Page]] = COMMON | {
     each.__name__: each
     for each in (
         release,
