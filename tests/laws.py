@@ -13,7 +13,16 @@ import numpy as np
 from sourdine import learning, local, mechanisms
 from sourdine.core.mechanism import Mechanism
 from sourdine.tables import quantiles
-from tests import bit_laws, choice_laws, code_laws, gradient_laws, numeric_laws, quantile_laws, rappor_laws
+from tests import (
+    bit_laws,
+    choice_laws,
+    code_laws,
+    gradient_laws,
+    numeric_laws,
+    quantile_laws,
+    rappor_laws,
+    series_laws,
+)
 
 Law = dict[int, float]
 
@@ -103,6 +112,8 @@ LAWS: dict[type, Callable[[Any, Any], Law]] = {
     local.SubsetSelection: bit_laws.subset_selection,
     local.SUE: bit_laws.symmetric_unary,
     mechanisms.AboveThreshold: choice_laws.above_threshold,
+    mechanisms.CorrelatedGaussian: series_laws.correlated,
+    mechanisms.CorrelatedLaplace: series_laws.correlated,
     mechanisms.Exponential: choice_laws.exponential,
     mechanisms.FinitePair: choice_laws.finite_pair,
     mechanisms.KaryResponse: choice_laws.kary_response,
@@ -143,6 +154,8 @@ NOISE: dict[type, str | None] = {
     local.SubsetSelection: "epsilon",
     local.SUE: "epsilon",
     mechanisms.AboveThreshold: "epsilon",
+    mechanisms.CorrelatedGaussian: "sigma",
+    mechanisms.CorrelatedLaplace: "scale",
     mechanisms.Exponential: "epsilon",
     mechanisms.FinitePair: None,
     mechanisms.KaryResponse: "epsilon",

@@ -33,6 +33,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Mechanism
 from sourdine.mechanisms import Gaussian, Laplace
+from sourdine.mechanisms.correlation import Participation, TreeMatrix
 from sourdine.testing import SeededBits
 
 HALF, QUARTER, SMALL = 0.5, 0.25, 2.0**-10
@@ -490,6 +491,39 @@ MECHANISMS = {
         Example(lambda rho: mechanisms.TopK.within(rho=rho, candidates=100, k=50), {"rho": HALF}),
     ),
     "mechanisms.FinitePair.error": _error(mechanisms.FinitePair.between((HALF, HALF), (1, 0))),
+    "mechanisms.CorrelatedGaussian": of(
+        lambda **n: mechanisms.CorrelatedGaussian(correlation=mechanisms.NoiseCorrelation.POWER, **n),
+        sigma=100,
+        periods=50,
+        exponent=HALF,
+        resolution=100,
+        fan=50,
+        times=50,
+        separation=2,
+        granularity=SMALL,
+    ),
+    "mechanisms.CorrelatedGaussian.error": _error(
+        mechanisms.CorrelatedGaussian(sigma=100, periods=5, correlation=mechanisms.NoiseCorrelation.POWER)
+    ),
+    "mechanisms.CorrelatedNoise.from_matrix": of(
+        lambda **n: mechanisms.CorrelatedGaussian.from_matrix(TreeMatrix(9, 3), Participation(), **n),
+        noise=100,
+        granularity=SMALL,
+    ),
+    "mechanisms.CorrelatedLaplace": of(
+        lambda **n: mechanisms.CorrelatedLaplace(correlation=mechanisms.NoiseCorrelation.TREE, **n),
+        scale=100,
+        periods=50,
+        exponent=HALF,
+        resolution=100,
+        fan=50,
+        times=50,
+        separation=2,
+        granularity=SMALL,
+    ),
+    "mechanisms.CorrelatedLaplace.error": _error(
+        mechanisms.CorrelatedLaplace(scale=100, periods=5, correlation=mechanisms.NoiseCorrelation.TREE)
+    ),
     "mechanisms.Gaussian": of(mechanisms.Gaussian, sigma=100, granularity=SMALL),
     "mechanisms.Gaussian.error": _error(mechanisms.Gaussian(sigma=100)),
     "mechanisms.Geometric": of(mechanisms.Geometric, scale=100, lower=0, upper=100),

@@ -21,6 +21,8 @@ TABLE: dict[str, str] = {
     "above-threshold/1": "sourdine.mechanisms.sparse_vector:AboveThreshold",
     "bounded-laplace/1": "sourdine.mechanisms.bounded_laplace:BoundedLaplace",
     "bounded-staircase/1": "sourdine.mechanisms.bounded_staircase:BoundedStaircase",
+    "correlated-gaussian/1": "sourdine.mechanisms.correlated:CorrelatedGaussian",
+    "correlated-laplace/1": "sourdine.mechanisms.correlated:CorrelatedLaplace",
     "exponential/1": "sourdine.mechanisms.selection:Exponential",
     "finite-pair/1": "sourdine.mechanisms.finite_pair:FinitePair",
     "gaussian/1": "sourdine.mechanisms.gaussian:Gaussian",

@@ -8,6 +8,12 @@ if TYPE_CHECKING:
     from sourdine.mechanisms.bounded import IntervalNoise
     from sourdine.mechanisms.bounded_laplace import BoundedLaplace
     from sourdine.mechanisms.bounded_staircase import BoundedStaircase
+    from sourdine.mechanisms.correlated import (
+        CorrelatedGaussian,
+        CorrelatedLaplace,
+        CorrelatedNoise,
+        NoiseCorrelation,
+    )
     from sourdine.mechanisms.finite_pair import FinitePair
     from sourdine.mechanisms.gaussian import Gaussian
     from sourdine.mechanisms.geometric import Geometric
@@ -32,6 +38,12 @@ _HOMES = {
     "bounded": ("IntervalNoise",),
     "bounded_laplace": ("BoundedLaplace",),
     "bounded_staircase": ("BoundedStaircase",),
+    "correlated": (
+        "CorrelatedGaussian",
+        "CorrelatedLaplace",
+        "CorrelatedNoise",
+        "NoiseCorrelation",
+    ),
     "finite_pair": ("FinitePair",),
     "gaussian": ("Gaussian",),
     "geometric": ("Geometric",),
@@ -71,6 +83,9 @@ __all__ = [
     "BoundedLaplace",
     "BoundedStaircase",
     "Channel",
+    "CorrelatedGaussian",
+    "CorrelatedLaplace",
+    "CorrelatedNoise",
     "Crossing",
     "Exponential",
     "FinitePair",
@@ -80,6 +95,7 @@ __all__ = [
     "KaryResponse",
     "KeyNoise",
     "Laplace",
+    "NoiseCorrelation",
     "OneCoin",
     "PartitionThreshold",
     "PermuteAndFlip",

@@ -11,6 +11,7 @@ from sourdine.audit.mutants import (
     rare,
     responses,
     reuse,
+    series,
     sparse_vector,
     steps,
 )
@@ -31,6 +32,7 @@ _FAMILIES = (
     responses,
     steps,
     families,
+    series,
 )
 
 

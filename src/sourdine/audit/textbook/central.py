@@ -10,6 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.audit.textbook.dice import Dice, Ints, gaussian, laplace, pick, staircase
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
+from sourdine.mechanisms.correlated import (
+    CorrelatedGaussian,
+    CorrelatedLaplace,
+    CorrelatedNoise,
+    NoiseCorrelation,
+)
 from sourdine.mechanisms.finite_pair import FinitePair
 from sourdine.mechanisms.gaussian import Gaussian
 from sourdine.mechanisms.geometric import Geometric
@@ -33,6 +39,42 @@ def draw_laplace(mechanism: Laplace, value: ArrayLike, count: int, dice: Dice) -
 def draw_gaussian(mechanism: Gaussian, value: ArrayLike, count: int, dice: Dice) -> Answers:
     sigma = mechanism.sigma / (mechanism.granularity or 1)
     return _noisy(value, mechanism.granularity, gaussian(sigma, (count, *np.shape(value)), dice))
+
+
+def draw_correlated(mechanism: CorrelatedNoise, value: ArrayLike, count: int, dice: Dice) -> Answers:
+    """Cx + z (Denisov et al. 2022), with the matrix as its source states it, in floats, then rounded."""
+    step = float(mechanism.granularity or 1)
+    rows = np.rint(np.asarray(value, float) / step) @ _correlation(mechanism).T
+    if isinstance(mechanism, CorrelatedGaussian):
+        noise = gaussian(mechanism.sigma / Fraction(step), (count, *rows.shape), dice)
+    else:
+        assert isinstance(mechanism, CorrelatedLaplace)
+        noise = laplace(mechanism.scale / Fraction(step), (count, *rows.shape), dice)
+    return np.asarray((rows + noise) * step)
+
+
+def _correlation(mechanism: CorrelatedNoise) -> NDArray[np.float64]:
+    periods, kind = mechanism.periods, mechanism.correlation
+    later = np.subtract.outer(np.arange(periods), np.arange(periods))
+    if kind is NoiseCorrelation.INDEPENDENT:
+        return np.eye(periods)
+    if kind is NoiseCorrelation.DENSE:
+        dense = np.zeros((periods, periods))
+        dense[np.tril_indices(periods)] = mechanism.triangle
+        return dense
+    if kind is NoiseCorrelation.TREE:
+        nodes = [
+            [width > end - each >= 0 for each in range(1, periods + 1)]
+            for end in range(1, periods + 1)
+            for width in [mechanism.fan**height for height in range(17)]
+            if end % width == 0
+        ]
+        return np.array(nodes, float)
+    ratios = (np.arange(periods - 1) + float(mechanism.exponent)) / np.arange(1, periods)
+    power = np.where(later >= 0, np.cumprod([1.0, *ratios])[np.maximum(later, 0)], 0.0)
+    if kind is NoiseCorrelation.LEVEL:
+        power /= np.sqrt((power**2).sum(axis=0))
+    return np.floor(power * mechanism.resolution + 0.5)
 
 
 def draw_staircase(mechanism: Staircase, value: ArrayLike, count: int, dice: Dice) -> Answers:
