@@ -186,11 +186,16 @@ class CorrelatedNoise(Mechanism):
         noise = self._draw(rows.size, bits).reshape(rows.shape)
         return grid.from_units(grid.plus(rows, noise), self.granularity)
 
+    @property
+    @abstractmethod
+    def unit_noise(self) -> Fraction:
+        """The size of the noise of a row, in grid steps."""
+
     @abstractmethod
     def _draw(self, count: int, bits: Bits) -> NDArray[np.int64]:
         """So many independent noises, in steps."""
 
-    def _moved(self, distance: Distance) -> Fraction:
+    def moved_steps(self, distance: Distance) -> Fraction:
         """What a unit moves in a period (in all, if it is shared), in steps; its square in L2.
 
         A total that is shared by several periods may be rounded in each, one step for each number.
@@ -222,7 +227,7 @@ class CorrelatedGaussian(CorrelatedNoise):
     def __post_init__(self) -> None:
         super().__post_init__()
         check.keep(self, sigma=check.positive("CorrelatedGaussian", "sigma", self.sigma))
-        if not LEAST_SIGMA <= self._unit_sigma <= MOST_SIGMA:
+        if not LEAST_SIGMA <= self.unit_noise <= MOST_SIGMA:
             remedy = "Change sigma or the granularity."
             must = "lie between 1/10 and 2^30 grid steps"
             raise check.fail("CorrelatedGaussian", "sigma", must, self.sigma, remedy)
@@ -232,21 +237,22 @@ class CorrelatedGaussian(CorrelatedNoise):
         return {"sigma": noise}
 
     @property
-    def _unit_sigma(self) -> Fraction:
+    def unit_noise(self) -> Fraction:
+        """Sigma in grid steps."""
         return self.sigma / (self.granularity or 1)
 
     def _draw(self, count: int, bits: Bits) -> NDArray[np.int64]:
-        return exact.gaussian(self._unit_sigma**2, count, bits)
+        return exact.gaussian(self.unit_noise**2, count, bits)
 
     def loss(self, distance: Distance) -> PrivacyLoss:
-        square = self._moved(distance) * self.matrix.squared_length(self.participation)
-        rho = square / (2 * self._unit_sigma**2)
+        square = self.moved_steps(distance) * self.matrix.squared_length(self.participation)
+        rho = square / (2 * self.unit_noise**2)
         return PrivacyLoss.symmetric(RhoLaw(float(rho)), neighbours=distance.neighbours, rho=rho)
 
     def error(self, confidence: float = 0.95) -> float:
         """Of one row; what is read off several is told by their coefficients."""
         confidence = check.confidence("CorrelatedGaussian.error", confidence)
-        return grid.error_from_units(gaussian_quantile(self._unit_sigma, confidence), self.granularity)
+        return grid.error_from_units(gaussian_quantile(self.unit_noise, confidence), self.granularity)
 
     @classmethod
     def examples(cls) -> Iterator[Example]:
@@ -278,7 +284,7 @@ class CorrelatedLaplace(CorrelatedNoise):
     def __post_init__(self) -> None:
         super().__post_init__()
         check.keep(self, scale=check.positive("CorrelatedLaplace", "scale", self.scale))
-        if not LEAST_SCALE <= self._unit_scale <= MOST_SCALE:
+        if not LEAST_SCALE <= self.unit_noise <= MOST_SCALE:
             remedy = "Change the scale or the granularity."
             must = "lie between 2^-40 and 2^40 grid steps"
             raise check.fail("CorrelatedLaplace", "scale", must, self.scale, remedy)
@@ -288,20 +294,21 @@ class CorrelatedLaplace(CorrelatedNoise):
         return {"scale": noise}
 
     @property
-    def _unit_scale(self) -> Fraction:
+    def unit_noise(self) -> Fraction:
+        """The scale in grid steps."""
         return self.scale / (self.granularity or 1)
 
     def _draw(self, count: int, bits: Bits) -> NDArray[np.int64]:
-        return exact.laplace(self._unit_scale, count, bits)
+        return exact.laplace(self.unit_noise, count, bits)
 
     def loss(self, distance: Distance) -> PrivacyLoss:
-        moved = self._moved(distance) * self.matrix.length(self.participation)
-        return PrivacyLoss.pure(moved / self._unit_scale, neighbours=distance.neighbours)
+        moved = self.moved_steps(distance) * self.matrix.length(self.participation)
+        return PrivacyLoss.pure(moved / self.unit_noise, neighbours=distance.neighbours)
 
     def error(self, confidence: float = 0.95) -> float:
         """Of one row; what is read off several is told by their coefficients."""
         confidence = check.confidence("CorrelatedLaplace.error", confidence)
-        return grid.error_from_units(laplace_quantile(self._unit_scale, confidence), self.granularity)
+        return grid.error_from_units(laplace_quantile(self.unit_noise, confidence), self.granularity)
 
     @classmethod
     def examples(cls) -> Iterator[Example]:
