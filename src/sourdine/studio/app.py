@@ -16,12 +16,21 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.report.pages.page import Page
 from sourdine.studio.acts import act_on
 from sourdine.studio.desk import Desk
 from sourdine.studio.draft_file import ChangedElsewhere
 from sourdine.studio.folder import Folder
 from sourdine.studio.gate import Secrets, StudioGate
 from sourdine.studio.page import render_error, render_sheet, render_start, render_steps
+from sourdine.studio.reports import (
+    answer_with,
+    epsilon_report,
+    ledger_report,
+    meaning_report,
+    training_report,
+    verdict_report,
+)
 
 _HERE = Path(__file__).parent
 Handler = Callable[[Request], Response]
@@ -45,6 +54,11 @@ def create_app(studio: Studio, hosts: tuple[str, ...]) -> ASGIApp:
         Route("/start", _answer(_begin), methods=["POST"]),
         Route("/spec/{name:path}/act", _answer(_act), methods=["POST"]),
         Route("/spec/{name:path}", _page(_sheet)),
+        Route("/ledger/{name:path}", _page(_report(ledger_report))),
+        Route("/meaning/{name:path}", _page(_report(meaning_report))),
+        Route("/verdict/{name:path}", _page(_report(verdict_report))),
+        Route("/epsilon", _page(_epsilon)),
+        Route("/training", _page(_training)),
         Mount("/static", StaticFiles(directory=_HERE / "static")),
     ]
     inner = Starlette(routes=[Mount(studio.keys.prefix, routes=routes)])
@@ -60,6 +74,26 @@ def _sheet(request: Request) -> Response:
     studio = _studio(request)
     sheet = studio.desk.sheet(request.path_params["name"])
     return HTMLResponse(render_sheet(studio.desk, sheet, studio.keys.prefix))
+
+
+def _report(made_of: Callable[[Folder, str, str], Page]) -> Handler:
+    """A page about something that lies in the folder."""
+
+    def answer(request: Request) -> Response:
+        studio = _studio(request)
+        return answer_with(made_of(studio.folder, request.path_params["name"], studio.keys.prefix))
+
+    return answer
+
+
+def _epsilon(request: Request) -> Response:
+    given = request.query_params
+    page = epsilon_report(given.get("epsilon", "1"), given.get("delta", "0"), _studio(request).keys.prefix)
+    return answer_with(page)
+
+
+def _training(request: Request) -> Response:
+    return answer_with(training_report(_studio(request).keys.prefix))
 
 
 def _begin(request: Request, asked: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from sourdine.frames.text.compression import kind_of
 
 MOST_FILES = 500  # that are listed
 _DEPTH = 3  # of folders in folders
+_CERTIFICATE = "/certificate.json"  # of a folder with a release
 DRAFTED = (".csv", ".tsv", ".parquet")  # endings of tables that tell the names of their columns
 
 
@@ -61,6 +62,10 @@ class Folder:
     def ledgers(self) -> list[str]:
         """The files that are called ledgers."""
         return [name for name in self._names() if name.endswith(".ledger")]
+
+    def releases(self) -> list[str]:
+        """The folders in it that hold a release."""
+        return [name.removesuffix(_CERTIFICATE) for name in self._names() if name.endswith(_CERTIFICATE)]
 
     def free(self, stem: str, ending: str) -> str:
         """A name that nothing in the folder has yet."""

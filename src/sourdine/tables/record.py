@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sourdine.accounting.certificate import Deviance, Discrepancy, Verification
 from sourdine.accounting.ledger.address import name_of
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames.keys import Keys
@@ -111,6 +112,15 @@ def payment_of(path: Path) -> str | None:
         return str(held["payment"])
     except (OSError, KeyError, TypeError, ValueError, RecursionError):
         return None
+
+
+def other_payment(verification: Verification) -> list[Discrepancy]:
+    """Whether the answers say that another line of the ledger paid for them than the certificate does."""
+    paid = payment_of(verification.place.parent / NAME) if NAME in verification.files.same else None
+    if paid in (None, verification.certificate.fingerprint):
+        return []
+    words = f"{NAME} says that another payment made it than the certificate does: they are of two releases."
+    return [Discrepancy(kind=Deviance.ANOTHER_RELEASE, name=NAME, words=words)]
 
 
 def _quality(held: Mapping[str, Any] | None, confidence: float) -> DataQuality | None:

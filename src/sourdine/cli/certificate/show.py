@@ -11,7 +11,6 @@ from sourdine.cli.certificate.verify import (
     LedgerFile,
     PublicKeys,
     ReleasePath,
-    other_payment,
     read_keys,
 )
 from sourdine.cli.shared import show as output
@@ -50,6 +49,7 @@ def show(
     from sourdine.accounting.certificate import verify_release
     from sourdine.report.pages.verdict import verdict_page
     from sourdine.report.verdict import Light, judge
+    from sourdine.tables.record import other_payment
 
     many = check.integer("certificate show", "pairs", pairs, 0, _MOST_PAIRS)
     output.check_page(html)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sourdine.cli.certificate.verify import LedgerFile, ReleasePath, other_payment
+from sourdine.cli.certificate.verify import LedgerFile, ReleasePath
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson
 from sourdine.core.errors import InvalidParameter, LedgerError
@@ -33,6 +33,7 @@ def sign(
     from sourdine.accounting.certificate import SigningKey, verify_release
     from sourdine.accounting.certificate.signatures import add_signature, check_name
     from sourdine.accounting.certificate.signatures import sign as sign_content
+    from sourdine.tables.record import other_payment
 
     if name is not None:
         check_name(name)

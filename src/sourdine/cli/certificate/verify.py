@@ -41,6 +41,7 @@ def verify(
     sourdine certificate verify people-release --ledger people.ledger
     """
     from sourdine.accounting.certificate import verify_release
+    from sourdine.tables.record import other_payment
 
     verification = verify_release(path, ledger=ledger, keys=read_keys(key))
     wrong = (*verification.discrepancies, *other_payment(verification))
@@ -56,18 +57,6 @@ def read_keys(paths: Sequence[Path] | None) -> "list[PublicKey]":
     from sourdine.accounting.certificate import PublicKey
 
     return [PublicKey.read(each) for each in paths or ()]
-
-
-def other_payment(verification: "Verification") -> "list[Discrepancy]":
-    """Whether the answers say that another line of the ledger paid for them than the certificate does."""
-    from sourdine.accounting.certificate import Deviance, Discrepancy
-    from sourdine.tables.record import NAME, payment_of
-
-    paid = payment_of(verification.place.parent / NAME) if NAME in verification.files.same else None
-    if paid in (None, verification.certificate.fingerprint):
-        return []
-    words = f"{NAME} says that another payment made it than the certificate does: they are of two releases."
-    return [Discrepancy(kind=Deviance.ANOTHER_RELEASE, name=NAME, words=words)]
 
 
 def _plain(verification: "Verification", wrong: "Sequence[Discrepancy]") -> dict[str, object]:

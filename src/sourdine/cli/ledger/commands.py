@@ -145,9 +145,10 @@ def history(
     if allowance is not None:
         entries = _about(opened, entries, allowance)
     if page is not None:
-        from sourdine.report.pages.ledger import spending_page
+        from sourdine.report.pages.ledger import more_like_last, spending_page
 
-        show.keep(spending_page(opened.terms, opened.status(), entries).html(), page)
+        more = more_like_last(opened, entries)
+        show.keep(spending_page(opened.terms, opened.status(), entries, more=more).html(), page)
     if as_json:
         show.document({"entries": [_plain_entry(entry, opened) for entry in entries]})
     elif entries:

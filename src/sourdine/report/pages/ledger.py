@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from sourdine.accounting.ledger import Entry, Status, Terms
+from sourdine.accounting.ledger import Entry, Ledger, Status, Terms
+from sourdine.accounting.ledger.budget import UNLIMITED
 from sourdine.accounting.ledger.numbers import readable, remaining, room
 from sourdine.accounting.ledger.receipt import foreign_lines
 from sourdine.core.figure import Figure, Spec
@@ -27,8 +28,11 @@ _AT_ONCE = timedelta(minutes=1)  # charges that no clock tells apart
 _FEW = 12  # charges of which each gets a tick
 
 
-def spending_page(terms: Terms, status: Status, lines: Sequence[Entry]) -> Page:
-    """The ledger for people: where it stands, how it got there, every charge and every allowance."""
+def spending_page(terms: Terms, status: Status, lines: Sequence[Entry], *, more: int | None = None) -> Page:
+    """The ledger for people: where it stands, how it got there, every charge and every allowance.
+
+    `more` says how many more charges like the last one fit, if that is known.
+    """
     entries = charges_of(lines)
     shares = bool(status.allowances.each)
     at = f" at delta {plain(status.delta)}" if status.delta is not None else ""
@@ -65,6 +69,7 @@ def spending_page(terms: Terms, status: Status, lines: Sequence[Entry]) -> Page:
             f"It protects each {terms.unit}, between {terms.neighbours} neighbours.",
             f"Spent: {status.currency} {readable(status.spent)} of {room(status.limit)}{also}.",
             f"Left: {remaining(status.left, status.limit)}. Nothing spent ever comes back.",
+            *_still_fit(entries, more),
             *_for_keys(status),
             *((sentence,) if (sentence := foreign_lines(entries)) else ()),
         ),
@@ -83,6 +88,22 @@ def spending_page(terms: Terms, status: Status, lines: Sequence[Entry]) -> Page:
             ),
         ),
     )
+
+
+def more_like_last(ledger: Ledger, lines: Sequence[Entry]) -> int | None:
+    """How many more charges like the last one fit now; None without one, or without a limit."""
+    entries = charges_of(lines)
+    if not entries or not entries[-1].price or ledger.status().limit == UNLIMITED:
+        return None
+    return ledger.forecast(*entries[-1].spends)
+
+
+def _still_fit(entries: Sequence[Entry], more: int | None) -> tuple[str, ...]:
+    if more is None:
+        return ()
+    many = {0: "No more charge", 1: "One more charge"}.get(more, f"{more:,} more charges")
+    last = entries[-1]
+    return (f"{many} like the last one, '{last.purpose}' in line {last.number}, would fit now.",)
 
 
 def charges_of(lines: Sequence[Entry]) -> list[Entry]:
