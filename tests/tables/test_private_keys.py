@@ -23,7 +23,8 @@ from sourdine.mechanisms import PartitionThreshold
 from sourdine.report.pages.release import release_page
 from sourdine.tables import ReleasePlan, Specification, Table, forecasts, rehearse
 from sourdine.tables.record import Record
-from sourdine.tables.release import _carry_out, exact_of, keyed, scans
+from sourdine.tables.release import _carry_out
+from sourdine.tables.scans import exact_of, keyed, scans
 from sourdine.tables.statistics.partitions import Partitions
 from sourdine.testing import SeededBits
 from tests.frames.every_engine import ENGINES, FEW

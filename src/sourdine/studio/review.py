@@ -19,10 +19,11 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.studio.draft_file import pointer_of
 from sourdine.studio.folder import Folder
+from sourdine.tables.blocks import BLANK, PrivacyBlock, TableBlock
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
-from sourdine.tables.specification import BLANK, PrivacyBlock, Specification, TableBlock
+from sourdine.tables.specification import Specification
 
 STEPS = ("table", "people", "columns", "questions", "budget", "check", "release", "result")
 _OF_BUDGET = ("epsilon", "delta", "selection_delta", "confidence")

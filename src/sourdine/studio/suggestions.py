@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from sourdine.tables.specification import BLANK
+from sourdine.tables.blocks import BLANK
 
 TYPES = {
     "integer": "whole numbers",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
 
-from sourdine.tables.specification import BLANK
+from sourdine.tables.blocks import BLANK
 
 _WHOLE, _NUMBER = (
     re.compile(r"[+-]?[0-9]{1,300}"),

@@ -31,10 +31,11 @@ from sourdine.frames.statistics.group_ranks import CountedValues
 from sourdine.frames.statistics.ladder import NumberLadder
 from sourdine.frames.statistics.ranks import ranks
 from sourdine.frames.text.format import TextFormat
+from sourdine.tables.blocks import check_filled, read_blocks
 from sourdine.tables.measurements.measurement import EACH_RECORD
 from sourdine.tables.quantiles.histogram import ThresholdHistogram
-from sourdine.tables.release import silence
-from sourdine.tables.specification import NO_QUERIES, Specification, check_filled, read_blocks
+from sourdine.tables.scans import silence
+from sourdine.tables.specification import NO_QUERIES, Specification
 
 Kind = Literal["integer", "real"]
 _HIDDEN = Fraction(1, 5)  # of the records, from which on bounds are not worth their price

@@ -3,37 +3,32 @@
 After a charge no error speaks with the words of an engine: they may quote records.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
-from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure
 from sourdine.core.format import plain
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.text.notation import either, setting
 from sourdine.core.view import figure_of
-from sourdine.frames.keys import TEXT, Cell, Keys
+from sourdine.frames.keys import Cell, Keys
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.partitions import with_keys
-from sourdine.frames.statistics.totals import MOST_GROUPS
 from sourdine.frames.times.zones import zone_data_version
 from sourdine.tables.answers.answer import Answer, Answers
 from sourdine.tables.answers.estimate import Noisy
 from sourdine.tables.comparison.steps import compared
 from sourdine.tables.crosstabs import Crosstab, Sort, adds_up, crosstab_of, select
-from sourdine.tables.measurements.measurement import ChosenKeys, Exact, PlannedMeasurement, expect
+from sourdine.tables.measurements.measurement import expect
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.quality.private import DataQuality, Quality, data_quality
+from sourdine.tables.scans import Scan, exact_of, keyed, most_keys, scans, silence
 from sourdine.tables.statistics import Statistic
 from sourdine.tables.statistics.partitions import ShownKeys
 
@@ -43,34 +38,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@contextmanager
-def silence(missing: str) -> Iterator[None]:
-    """While records are read, whatever goes wrong is told in the same sentences.
-
-    Engines, drivers and decoders raise errors of many kinds, and some name a byte or a value. Errors of our
-    own speak of declarations alone and pass.
-
-    >>> with silence("there is no release"):
-    ...     raise UnicodeDecodeError("utf-8", b"secret", 0, 1, "bad")
-    Traceback (most recent call last):
-    sourdine.core.errors.SourdineError: The table could not be read to its end, so there is no release. ...
-    """
-    try:
-        yield
-    except SourdineError:
-        raise
-    except Exception:
-        raise SourdineError(
-            f"The table could not be read to its end, so {missing}. What was charged stays charged, since "
-            "part of the table was seen. Check that its file is whole and that the disk has room."
-        ) from None
-
-
 DECLARATIONS, CHECKED = "the declarations", "were checked against the data, which is not private"
 _SQUARES_ADD = 0.91
 """Below it the roots of sums of squares are too short for Laplace noise, whose middle is peaked."""
-_FEW = 1 << 13  # groups that an engine keeps as quickly as a handful
-Scan = Sequence[PlannedMeasurement]
 Watch = Callable[[Sequence[Scan]], Iterable[Scan]]
 
 
@@ -271,35 +241,6 @@ def check_ledger(plan: ReleasePlan, ledger: Ledger) -> None:
         )
 
 
-def scans(plan: ReleasePlan) -> list[Scan]:
-    """The lines of a plan by the passes over the table they need.
-
-    Lines about the same records are summed in one pass, as long as all their keys together make few groups.
-    """
-    found: list[list[PlannedMeasurement]] = []
-    for line in plan.lines:
-        for scan in found:
-            if _together([*scan, line], plan):
-                scan.append(line)
-                break
-        else:
-            found.append([line])
-    return list(found)
-
-
-def _together(lines: Scan, plan: ReleasePlan) -> bool:
-    """Whether one pass over the table may serve these lines."""
-    measured = [line.measurement for line in lines]
-    first = measured[0].scope
-    if any(each.alone for each in measured):
-        return False
-    if any((each.scope.where, each.scope.open) != (first.where, first.open) for each in measured):
-        return False
-    if all(each.scope == first and not each.axes for each in measured):
-        return True
-    return math.prod(dict(size for each in measured for size in each.sizes(plan.schema)).values()) <= _FEW
-
-
 def _answers(
     plan: ReleasePlan, source: Source, bits: Bits, watch: Watch
 ) -> tuple[tuple[Answer, ...], tuple[str, ...], DataQuality | None]:
@@ -370,39 +311,3 @@ def _quality(noisy: Noisy, measured: Quality, plan: ReleasePlan) -> DataQuality:
         size=plan.size,
         confidence=plan.confidence,
     )
-
-
-def keyed(scan: Scan, source: Source, keys: Keys) -> tuple[Scan, Source]:
-    """Lines that know the keys which were chosen for them, and the table with those keys."""
-    scope, others = scan[0].measurement.scope, all(line.measurement.others for line in scan)
-    names = tuple(source.schema.text(name).other or "" for name in scope.open)
-    others = others and all(names)
-    table, by = with_keys(source, scope.open, keys, others=others)
-    rest = Keys.of_columns(*(np.array([name], dtype=TEXT) for name in names))
-    known = ChosenKeys(names=Keys.joined([keys, rest]) if others else keys, by=by)
-    return [_with_chosen(line, known) for line in scan], table
-
-
-def _with_chosen(line: PlannedMeasurement, chosen: ChosenKeys) -> PlannedMeasurement:
-    measured = line.measurement
-    return replace(line, measurement=replace(measured, scope=replace(measured.scope, chosen=chosen)))
-
-
-def most_keys(line: PlannedMeasurement, plan: ReleasePlan) -> int:
-    """How many chosen keys are answered at most, so that no query has too many groups."""
-    selection = line.measurement.scope.selection
-    sharing = [each.measurement for each in plan.lines if each.measurement.scope.selection == selection]
-    groups = max(measured.known_groups(plan.schema) for measured in sharing)
-    most = max(1, MOST_GROUPS // groups - 1)  # beside the others
-    return min(most, *(each.most_keys for each in sharing))
-
-
-def exact_of(scan: Scan, plan: ReleasePlan, source: Source, bits: Bits) -> list[Exact]:
-    """What one pass over the table finds, before noise, for each line.
-
-    It is how many units have each key, or the values of each group in order, or totals.
-
-    Nobody may see it. `sourdine audit plan` asks for it of made-up tables.
-    """
-    first, *beside = (line.measurement for line in scan)
-    return first.exact(source, plan.unit, bits, beside)

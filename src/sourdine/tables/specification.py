@@ -5,7 +5,7 @@ Fields that only somebody who knows the data can fill in are blanks, and are ref
 
 import difflib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +13,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.address import Place, place_of
@@ -21,8 +21,6 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, OldWord
 from sourdine.core.format import plain
 from sourdine.core.text.notation import in_files
-from sourdine.core.text.toml import read_toml
-from sourdine.frames.columns import as_tuples
 from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.files import ENDINGS, TEXT, check_ending
 from sourdine.frames.joins import check_brought, check_join, open_joined, read_join, read_joins
@@ -31,7 +29,16 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.text.compression import kind_of
-from sourdine.frames.text.format import TextFormat
+from sourdine.tables.blocks import (
+    RENAMED,
+    PrivacyBlock,
+    TableBlock,
+    check_filled,
+    old_words,
+    present_words,
+    read_blocks,
+    renamed,
+)
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
@@ -40,107 +47,10 @@ from sourdine.tables.statistics.hierarchy import Hierarchy, read_hierarchies, wi
 if TYPE_CHECKING:
     from sourdine.tables.sql import SqlTable
 
-BLANK = "FILL IN"
-_NAMED = 3  # fields in an error; the rest are counted
-
-
-def check_filled(content: object, path: Path) -> None:
-    """Refuse a specification with fields that still wait to be filled in, and name the first of them."""
-    fields = list(dict.fromkeys(_blanks(content, ())))
-    if not fields:
-        return
-    named = [f"'{'.'.join(field)}'" for field in fields[:_NAMED]]
-    if len(fields) > _NAMED:
-        named.append(f"{len(fields) - _NAMED} more")
-    *others, last = named
-    which = f"fields {', '.join(others)} and {last}" if others else f"field {last}"
-    rest = " Delete the line if its type has no such field, and the block if no query needs the column."
-    raise InvalidParameter(
-        f"The {which} of {path} still {'say' if others else 'says'} {BLANK}. "
-        "Write there what the comment beside it asks for."
-        f"{rest if any(field[0] == 'columns' for field in fields) else ''}"
-    )
-
-
-def _blanks(content: object, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    if content == BLANK:
-        yield place
-    elif isinstance(content, dict):
-        for name, value in content.items():
-            yield from _blanks(value, (*place, str(name)))
-    elif isinstance(content, list):
-        for value in content:
-            yield from _blanks(value, place)
-
 
 NO_QUERIES = ("none yet",)  # of a draft, whose columns still wait for bounds
 _BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies")
-_RENAMED = {
-    "privacy": {"rows": "max_rows", "groups": "max_groups", "reserve": "selection_delta"}
-}  # since 0.2
-_OF_QUANTILES = {"at": "levels"}
 _MOST_QUERIES = 2000  # beyond them a plan takes its time
-
-
-class TableBlock(TextFormat):
-    """Where the table is, how it is written if it is text, about how large, and whether it was checked."""
-
-    source: str | tuple[str, ...] = Field(min_length=1)
-    size: int | None = Field(default=None, ge=1, le=1 << 40)
-    checked: bool = False
-
-    @model_validator(mode="before")
-    @classmethod
-    def _several(cls, fields: Any) -> Any:
-        return as_tuples(fields, "source")
-
-    @property
-    def text(self) -> TextFormat:
-        """How files of text are written."""
-        return TextFormat(**{name: getattr(self, name) for name in TextFormat.model_fields})
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The paths, patterns or folders that the table is made of."""
-        return (self.source,) if isinstance(self.source, str) else self.source
-
-
-def read_blocks(path: Path) -> dict[str, Any]:
-    """The blocks of a specification as they are written in a file."""
-    try:
-        return read_toml(path)
-    except OSError:
-        raise InvalidParameter(
-            f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
-        ) from None
-
-
-class PrivacyBlock(Declared):
-    """Whom the release protects, how much, and what pays for it."""
-
-    unit: str = Field(min_length=1, max_length=200)
-    column: str | None = Field(default=None, min_length=1)
-    max_rows: int = Field(default=1, ge=1, le=1 << 20)
-    max_groups: int = Field(default=1, ge=1, le=1 << 20)
-    neighbours: str = "add-remove"
-    ledger: str | None = Field(default=None, min_length=1)
-    epsilon: int | float = Field(gt=0, le=1 << 20)
-    delta: float | None = Field(default=None, gt=0, lt=1)
-    selection_delta: float | None = Field(default=None, gt=0, lt=1)
-    confidence: float = Field(default=0.95, gt=0, lt=1)
-    quality: bool = True
-
-    @model_validator(mode="after")
-    def _known(self) -> "PrivacyBlock":
-        if self.neighbours not in ("add-remove", "replace"):
-            raise ValueError('neighbours must be "add-remove" or "replace"')
-        if self.column is None and (self.max_rows, self.max_groups) != (1, 1):
-            raise ValueError(
-                'max_rows and max_groups need a column that tells units apart: add column = "person_id"'
-            )
-        if self.selection_delta is not None and not self.selection_delta <= (self.delta or 0):
-            raise ValueError("selection_delta is a part of delta: declare a delta that is at least as large")
-        return self
 
 
 class Specification(Declared):
@@ -166,7 +76,7 @@ class Specification(Declared):
             )
         blocks = read_blocks(path)
         check_filled(blocks, path)
-        if words := [f"'{old}' is called '{new}'" for old, new in _old_words(blocks)]:
+        if words := [f"'{old}' is called '{new}'" for old, new in old_words(blocks)]:
             warnings.warn(
                 f"In {path}, {' and '.join(words)} now. It is read as before: write the new word.",
                 OldWord,
@@ -186,13 +96,13 @@ class Specification(Declared):
                     f"A specification has no block '{name}'.{meant} Its blocks are {', '.join(_BLOCKS)}."
                 )
         fields: dict[str, Any] = {**blocks, "folder": folder}
-        for old, new in _old_words(blocks):
+        for old, new in old_words(blocks):
             block, word = old.split(".")
-            renamed = {word: new.split(".")[1]}
+            words = {word: new.split(".")[1]}
             fields[block] = (
-                _renamed(fields[block], renamed)
-                if block in _RENAMED
-                else [_present(each, renamed) for each in fields[block]]
+                renamed(fields[block], words)
+                if block in RENAMED
+                else [present_words(each, words) for each in fields[block]]
             )
         if isinstance(queries := fields.get("queries"), Mapping):
             raise InvalidParameter(
@@ -369,47 +279,6 @@ class Specification(Declared):
                 f"{declaration.neighbours}"
             )
         return Ledger.open(path)
-
-
-def _old_words(blocks: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The words of earlier versions in a specification, each with the one that has taken its place."""
-    words = [
-        (f"{block}.{old}", f"{block}.{new}")
-        for block, words in _RENAMED.items()
-        for old, new in words.items()
-        if isinstance(blocks.get(block), Mapping) and old in blocks[block] and new not in blocks[block]
-    ]
-    queries = blocks.get("queries")
-    statistics = (
-        [each for query in queries for each in _statistics(query)] if isinstance(queries, list) else []
-    )
-    return words + [
-        (f"queries.{old}", f"queries.{new}")
-        for old, new in _OF_QUANTILES.items()
-        if any(_of_quantiles(each) and old in each and new not in each for each in statistics)
-    ]
-
-
-def _present(query: Any, words: Mapping[str, str]) -> Any:
-    """A query whose quantiles are asked for by the present words."""
-    statistics = _statistics(query)
-    if not any(map(_of_quantiles, statistics)):
-        return query
-    ask = [_renamed(each, words) if _of_quantiles(each) else each for each in statistics]
-    return {**query, "ask": ask}
-
-
-def _statistics(query: Any) -> Sequence[Any]:
-    ask = query.get("ask", ()) if isinstance(query, Mapping) else ()
-    return ask if isinstance(ask, list | tuple) else (ask,)
-
-
-def _of_quantiles(each: Any) -> bool:
-    return isinstance(each, Mapping) and ("quantiles" in each or each.get("kind") == "quantiles")
-
-
-def _renamed(block: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
-    return {words.get(name, name): value for name, value in block.items()}
 
 
 def _block(each: object, place: int) -> Mapping[str, Any]:

@@ -21,7 +21,8 @@ from sourdine.tables import DataQuality, Privacy, Query, ReleasePlan, Table, reh
 from sourdine.tables.forecast import advice, forecasts, quality_forecast, smallest_seen
 from sourdine.tables.quality.private import QUERY, READ, Quality, data_quality
 from sourdine.tables.query import columns_of
-from sourdine.tables.release import _carry_out, _quality, exact_of
+from sourdine.tables.release import _carry_out, _quality
+from sourdine.tables.scans import exact_of
 from sourdine.testing import SeededBits
 from tests.tables.exact import exact_numbers
 

@@ -15,7 +15,6 @@ from typing import NamedTuple, overload
 from sourdine.accounting.ledger import problems
 from sourdine.accounting.ledger.address import Address, Place
 from sourdine.accounting.ledger.allowance import (
-    Allow,
     AllowanceRule,
     Allowances,
     Approve,
@@ -25,25 +24,15 @@ from sourdine.accounting.ledger.allowance import (
 )
 from sourdine.accounting.ledger.balance import Balance
 from sourdine.accounting.ledger.chain import LedgerLine
-from sourdine.accounting.ledger.charge import (
-    Block,
-    Blocks,
-    Cost,
-    Statement,
-    author_of,
-    digest_of,
-    say_who,
-    state,
-)
+from sourdine.accounting.ledger.charge import Block, Blocks, Statement, author_of, digest_of, say_who, state
 from sourdine.accounting.ledger.file import database
-from sourdine.accounting.ledger.making import Number, make_terms, names_of, period_of, share_of
-from sourdine.accounting.ledger.moving import move
+from sourdine.accounting.ledger.making import Number, make_rule, make_terms, share_of
+from sourdine.accounting.ledger.moving import AnyStore, create_store, move, open_store
 from sourdine.accounting.ledger.numbers import room
 from sourdine.accounting.ledger.reader import UNREADABLE, Reader
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status
 from sourdine.accounting.ledger.server import tables
 from sourdine.accounting.ledger.store import Store
-from sourdine.accounting.ledger.stores import AnyStore, create_store, open_store
 from sourdine.accounting.ledger.terms import Period, Terms, check_text, declarations, declared_digest
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
@@ -243,15 +232,10 @@ class Ledger(Viewable):
             self._recent = recent = (block, request, statement)
         cost, before, after, digest = recent[2]
         who = author_of(author)
-        return self._receipt(
-            self._write(
-                digest,
-                lambda balance, time: balance.charge(cost, time, allowance, who),
-                before,
-                after,
-            ),
-            cost,
+        line, time, balance = self._write(
+            digest, lambda balance, time: balance.charge(cost, time, allowance, who), before, after
         )
+        return Receipt.of(cost, line, time, balance)
 
     def _write(self, digest: str, step: Step, before: str, after: str) -> "_Line":
         """One more line, by a step from where the ledger stands; or the step's refusal."""
@@ -269,23 +253,6 @@ class Ledger(Viewable):
             return _Line(line, self._reader.entry(line).time, self._balance(line))
         self._newest = (line.fingerprint, balance)
         return _Line(line, time, balance)
-
-    def _receipt(self, written: "_Line", cost: Cost) -> Receipt:
-        line, time, balance = written
-        return Receipt(
-            ledger=self.terms.identity,
-            number=line.number,
-            time=time,
-            price=cost.price,
-            spent=balance.total,
-            limit=self.terms.budget.limit,
-            currency=self.terms.budget.symbol,
-            fingerprint=line.fingerprint,
-            delta=cost.delta,
-            selection_delta_left=None
-            if self.terms.selection_delta is None
-            else self.terms.selection_delta - balance.delta_total,
-        )
 
     def check(self, *spends: Spend, author: str | None = None, allowance: str | None = None) -> None:
         """Refuse a block that `charge` would refuse as the ledger stands now; nothing is spent."""
@@ -329,16 +296,7 @@ class Ledger(Viewable):
         From then on every charge takes from an allowance.
         """
         cap = share_of(self.terms, epsilon=epsilon, rho=rho, divergence=divergence, mu=mu)
-        stretch, limit = period_of(cap, period, period_limit)
-        check_text("name", name)
-        rule = Allow(
-            name=name,
-            cap=cap,
-            authors=names_of("authors", authors),
-            period=stretch,
-            period_limit=limit,
-            keepers=names_of("keepers", keepers),
-        )
+        rule = make_rule(name, cap, period, period_limit, authors=authors, keepers=keepers)
         return self._rule(rule, rule.words(), author).balance.allowances.by_name[name]
 
     def request(
@@ -381,32 +339,8 @@ class Ledger(Viewable):
 
     def status(self) -> Status:
         """What is spent and left, and what that means as an epsilon."""
-        last = self._store.last()
-        budget, rest = self.terms.budget, self.terms.rest
-        balance, now = self._balance(last), datetime.now(UTC)
-        spent = balance.total
-        key = self.terms.period.key(now) if self.terms.period else None
-        in_period = balance.period_spent(now) if key else None
-        return Status(
-            ledger=self.terms.identity,
-            unit=self.terms.unit,
-            neighbours=self.terms.neighbours.value,
-            currency=budget.symbol,
-            limit=budget.limit,
-            spent=spent,
-            left=budget.limit - spent,
-            blocks=balance.number - balance.allowances.rules,
-            delta=self.terms.delta,
-            epsilon=budget.epsilon(spent, rest) if spent else 0.0,
-            epsilon_limit=budget.epsilon(budget.limit, rest),
-            period=key,
-            period_limit=self.terms.period_limit,
-            period_spent=in_period,
-            is_backup=self.is_backup,
-            selection_delta=self.terms.selection_delta,
-            selection_delta_spent=None if self.terms.selection_delta is None else balance.delta_total,
-            allowances=balance.allowances,
-        )
+        balance = self._balance(self._store.last())
+        return Status.of(balance, datetime.now(UTC), is_backup=self.is_backup)
 
     def history(self) -> list[Entry]:
         """Every block, replayed: the chain, the prices and the totals are checked again."""
@@ -430,17 +364,7 @@ class Ledger(Viewable):
 
     def forecast(self, *spends: Spend) -> int:
         """How many more such blocks fit into what is left (and into this period)."""
-        price, delta = self._blocks.keep(spends).cost
-        status = self.status()
-        left = status.left
-        if status.period_limit is not None and status.period_spent is not None:
-            left = min(left, status.period_limit - status.period_spent)
-        if price == 0:
-            raise InvalidParameter("The spend costs nothing, so any number of them fits. Check its distance.")
-        fits = int(left // price)
-        if delta and status.selection_delta is not None and status.selection_delta_spent is not None:
-            fits = min(fits, int((status.selection_delta - status.selection_delta_spent) // delta))
-        return fits
+        return self.status().fits(self._blocks.keep(spends).cost)
 
     def chart(self) -> Figure:
         """What was spent, charge by charge, under the limit."""

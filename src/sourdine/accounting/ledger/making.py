@@ -1,4 +1,4 @@
-"""The terms of a new ledger, from a budget as people say it."""
+"""The terms of a new ledger and the rules of its allowances, from a budget as people say it."""
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from sourdine.accounting.accountant import left_of
+from sourdine.accounting.ledger.allowance import Allow
 from sourdine.accounting.ledger.budget import (
     Budget,
     ConcentratedBudget,
@@ -120,11 +121,30 @@ def share_of(
     return number
 
 
-def period_of(
+def make_rule(
+    name: str,
     cap: Fraction,
     period: Period | str | None,
-    limit: Number | None,
-    owner: str = "Ledger.allow",
+    period_limit: Number | None,
+    *,
+    authors: Sequence[str],
+    keepers: Sequence[str],
+) -> Allow:
+    """The rule that makes an allowance, or changes it."""
+    stretch, limit = _period_of(cap, period, period_limit)
+    check_text("name", name)
+    return Allow(
+        name=name,
+        cap=cap,
+        authors=_names("authors", authors),
+        period=stretch,
+        period_limit=limit,
+        keepers=_names("keepers", keepers),
+    )
+
+
+def _period_of(
+    cap: Fraction, period: Period | str | None, limit: Number | None, owner: str = "Ledger.allow"
 ) -> tuple[Period | None, Fraction | None]:
     """The stretch of time that has a limit of its own within a cap, and that limit; or neither."""
     if (period is None) != (limit is None):
@@ -138,7 +158,7 @@ def period_of(
     return _choice(owner, "period", period, Period), number
 
 
-def names_of(what: str, names: Sequence[str]) -> tuple[str, ...]:
+def _names(what: str, names: Sequence[str]) -> tuple[str, ...]:
     """Names of people, each once."""
     if isinstance(names, str):
         raise check.fail("Ledger.allow", what, "be a list of names", names, "Write it like ['ana'].")

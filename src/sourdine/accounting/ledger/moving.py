@@ -1,4 +1,5 @@
-"""A ledger moved to another place, with every line and its chain: at no moment can two of them be charged.
+"""The store for a place, a file or a server; and a ledger moved from one place to another, with every line
+and its chain: at no moment can two of them be charged.
 
 The lines are copied into a backup, which knows by which move it was made. Then the ledger becomes a backup
 itself, if it was not charged meanwhile, and at last the copy becomes the ledger. A move that was cut off in
@@ -12,11 +13,27 @@ from pathlib import Path
 from sourdine.accounting.ledger.address import Address, Place, place_of
 from sourdine.accounting.ledger.chain import START, LedgerLine, Mark, mark_of
 from sourdine.accounting.ledger.file import database
+from sourdine.accounting.ledger.file.store import FileStore
 from sourdine.accounting.ledger.server import tables
-from sourdine.accounting.ledger.stores import AnyStore, open_store
+from sourdine.accounting.ledger.server.store import ServerStore
 from sourdine.core.errors import LedgerError
 
 _FROM, _TO = "from:", "to:"
+AnyStore = FileStore | ServerStore
+
+
+def create_store(path: Place | str, terms: str) -> AnyStore:
+    """A new store with its terms; an existing one is never touched."""
+    place = place_of(path)
+    if isinstance(place, Address):
+        return ServerStore.create(place, terms)
+    return FileStore.create(place, terms)
+
+
+def open_store(path: Place | str) -> AnyStore:
+    """The store at a place; whether there is one is found out at its first use."""
+    place = place_of(path)
+    return ServerStore(place) if isinstance(place, Address) else FileStore(place)
 
 
 def move(source: Place | str, target: Place | str) -> Place:

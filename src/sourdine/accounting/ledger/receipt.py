@@ -6,8 +6,12 @@ from datetime import datetime
 from fractions import Fraction
 
 from sourdine.accounting.ledger.allowance import NO_ALLOWANCES, AllowanceRule, Allowances
+from sourdine.accounting.ledger.balance import Balance
+from sourdine.accounting.ledger.chain import LedgerLine
+from sourdine.accounting.ledger.charge import Cost
 from sourdine.accounting.ledger.numbers import readable, room
 from sourdine.accounting.spend import Spend, foreign_names, foreign_words
+from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.view import Viewable
 
@@ -31,6 +35,24 @@ class Receipt(Viewable):
     fingerprint: str
     delta: Fraction = Fraction(0)
     selection_delta_left: Fraction | None = None
+
+    @classmethod
+    def of(cls, cost: Cost, line: LedgerLine, time: datetime, balance: Balance) -> "Receipt":
+        """The receipt for a line that was written at a time, after which the ledger stands so."""
+        terms = balance.terms
+        selection_delta = terms.selection_delta
+        return cls(
+            ledger=terms.identity,
+            number=line.number,
+            time=time,
+            price=cost.price,
+            spent=balance.total,
+            limit=terms.budget.limit,
+            currency=terms.budget.symbol,
+            fingerprint=line.fingerprint,
+            delta=cost.delta,
+            selection_delta_left=None if selection_delta is None else selection_delta - balance.delta_total,
+        )
 
     @property
     def left(self) -> Fraction:
@@ -104,6 +126,44 @@ class Status(Viewable):
     selection_delta: Fraction | None = None
     selection_delta_spent: Fraction | None = None
     allowances: Allowances = NO_ALLOWANCES
+
+    @classmethod
+    def of(cls, balance: Balance, time: datetime, *, is_backup: bool) -> "Status":
+        """The status of a ledger after its newest line, at a time."""
+        terms = balance.terms
+        budget, spent = terms.budget, balance.total
+        return cls(
+            ledger=terms.identity,
+            unit=terms.unit,
+            neighbours=terms.neighbours.value,
+            currency=budget.symbol,
+            limit=budget.limit,
+            spent=spent,
+            left=budget.limit - spent,
+            blocks=balance.number - balance.allowances.rules,
+            delta=terms.delta,
+            epsilon=budget.epsilon(spent, terms.rest) if spent else 0.0,
+            epsilon_limit=budget.epsilon(budget.limit, terms.rest),
+            period=terms.period.key(time) if terms.period else None,
+            period_limit=terms.period_limit,
+            period_spent=balance.period_spent(time) if terms.period else None,
+            is_backup=is_backup,
+            selection_delta=terms.selection_delta,
+            selection_delta_spent=None if terms.selection_delta is None else balance.delta_total,
+            allowances=balance.allowances,
+        )
+
+    def fits(self, cost: Cost) -> int:
+        """How many more blocks of a cost fit into what is left, and into this period."""
+        if cost.price == 0:
+            raise InvalidParameter("The spend costs nothing, so any number of them fits. Check its distance.")
+        left = self.left
+        if self.period_limit is not None and self.period_spent is not None:
+            left = min(left, self.period_limit - self.period_spent)
+        count = int(left // cost.price)
+        if cost.delta and self.selection_delta is not None and self.selection_delta_spent is not None:
+            count = min(count, int((self.selection_delta - self.selection_delta_spent) // cost.delta))
+        return count
 
     def __repr__(self) -> str:
         spent = f"{self.currency} {readable(self.spent)} of {room(self.limit)} spent"

@@ -18,7 +18,8 @@ from sourdine.frames.source import Source
 from sourdine.tables.answers.answer import Answers
 from sourdine.tables.measurements.measurement import Exact, PlannedMeasurement
 from sourdine.tables.plan import ReleasePlan
-from sourdine.tables.release import _carry_out, check_source, exact_of, keyed, scans
+from sourdine.tables.release import _carry_out, check_source
+from sourdine.tables.scans import exact_of, keyed, scans
 from sourdine.tables.statistics import Chart, style_of
 from sourdine.testing import SeededBits
 

@@ -1,6 +1,7 @@
 """Periods, parts and differences of dates and times."""
 
 from dataclasses import dataclass
+from datetime import date, datetime
 from fractions import Fraction
 
 from sourdine.core.errors import InvalidParameter
@@ -240,3 +241,13 @@ class TimeBetween(Expression):
             for part, kind in zip(self.parts, self._held(kinds), strict=True)
         )
         return regrid(f"({end} - {start})", exact, coarse.step, cells.dialect, self.text)
+
+
+def parse_time(text: str, with_clock: bool) -> date | datetime:
+    """A day, or a time, as a question writes it."""
+    try:
+        return datetime.fromisoformat(text) if with_clock else date.fromisoformat(text)
+    except ValueError:
+        raise InvalidParameter(
+            "A date is written like '2024-12-31', a time like '2024-12-31 18:00:00'."
+        ) from None

@@ -6,7 +6,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions import All, ColumnValue, Expression
 from sourdine.frames.schema import Schema
 from sourdine.tables.asking.asked import AskedOf, flat, name_of
-from sourdine.tables.asking.columns import AskedColumn, AskedTruth
+from sourdine.tables.asking.values import AskedColumn, AskedTruth
 from sourdine.tables.comparison.show import EVERYTHING, RowOrder, Show
 from sourdine.tables.comparison.steps import AnswerStep
 from sourdine.tables.query import Query, with_expressions

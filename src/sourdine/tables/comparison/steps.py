@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -21,6 +21,7 @@ from sourdine.tables.comparison.intervals import difference, ratio
 from sourdine.tables.comparison.sides import (
     ComparedSide,
     Key,
+    TwoSided,
     groups_of,
     joined,
     key_column,
@@ -83,7 +84,69 @@ class AnswerStep(Declared, ABC):
         )
 
 
-class AnswerDifference(AnswerStep):
+class _OfTwoSides(AnswerStep):
+    """Two groups of a column compared, or one statistic with another, whose label `other` is."""
+
+    column: str | None = None
+    first: Key | None = None
+    second: Key | None = None
+
+    word: ClassVar[str]  # the field that names another statistic
+    between: ClassVar[str]  # two keys, in its label
+    compute: ClassVar[TwoSided]
+
+    @property
+    def other(self) -> str | None:
+        """The label of the other statistic, if it is not about two groups of one."""
+        label: str | None = getattr(self, self.word)
+        return label
+
+    @model_validator(mode="after")
+    def _stated(self) -> Self:
+        _check_sides(self.column, self.first, self.second, self.other, of=self.of, word=self.word)
+        return self
+
+    @property
+    def label(self) -> str:
+        if self.other is not None:
+            return f"{self.of} {self.word} {self.other}"
+        return f"{self.of}, {self.first} {self.between} {self.second}"
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        return (self.of,) if self.other is None else (self.of, self.other)
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        return () if self.column is None else (self.column,)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        return tuple(each for each in (self.first, self.second) if each is not None)
+
+    @abstractmethod
+    def _changes(self, source: Answer, other: Answer | None) -> dict[str, Any]:
+        """What is unlike its source, besides the values."""
+
+    def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
+        source, other = answers[self.of], None
+        changes: dict[str, Any] = {}
+        if self.other is not None:
+            other = answers[self.other]
+            pair = (
+                ComparedSide(source.estimate, source.span),
+                ComparedSide(values_like(source, other), other.span),
+            )
+            alone = not shared(self.of, self.other, ())
+        else:
+            changes, one, two = sides_of(source, str(self.column), self.first, self.second)
+            pair = ComparedSide(one, source.span), ComparedSide(two, source.span)
+            alone = not shared(self.of, self.of, self.over or None)
+        estimate = joined(type(self).compute, *pair, independent=alone)
+        return self._made(source, estimate, **self._changes(source, other), **changes)
+
+
+class AnswerDifference(_OfTwoSides):
     """The difference between two groups of a column, or of one statistic less another.
 
     >>> AnswerDifference("mean of pay", column="sex", first="m", second="f").label
@@ -91,10 +154,8 @@ class AnswerDifference(AnswerStep):
     """
 
     kind: Literal["difference"] = "difference"
-    column: str | None = None
-    first: Key | None = None
-    second: Key | None = None
     less: str | None = None
+    word, between, compute = "less", "less", staticmethod(difference)
 
     @by_hand
     def __init__(
@@ -110,47 +171,11 @@ class AnswerDifference(AnswerStep):
             super().__init__, "AnswerDifference", of=of, column=column, first=first, second=second, less=less
         )
 
-    @model_validator(mode="after")
-    def _stated(self) -> "AnswerDifference":
-        _check_sides(self.column, self.first, self.second, self.less, of=self.of, word="less")
-        return self
-
-    @property
-    def label(self) -> str:
-        if self.less is not None:
-            return f"{self.of} less {self.less}"
-        return f"{self.of}, {self.first} less {self.second}"
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        return (self.of,) if self.less is None else (self.of, self.less)
-
-    @property
-    def over(self) -> tuple[str, ...]:
-        return () if self.column is None else (self.column,)
-
-    @property
-    def keys(self) -> tuple[Key, ...]:
-        return tuple(each for each in (self.first, self.second) if each is not None)
-
-    def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
-        source = answers[self.of]
-        if self.less is not None:
-            other, alone = answers[self.less], not shared(self.of, self.less, ())
-            pair = (
-                ComparedSide(source.estimate, source.span),
-                ComparedSide(values_like(source, other), other.span),
-            )
-            return self._made(source, joined(difference, *pair, independent=alone))
-        rest, one, two = sides_of(source, str(self.column), self.first, self.second)
-        alone = not shared(self.of, self.of, self.over or None)
-        found = joined(
-            difference, ComparedSide(one, source.span), ComparedSide(two, source.span), independent=alone
-        )
-        return self._made(source, found, **rest)
+    def _changes(self, source: Answer, other: Answer | None) -> dict[str, Any]:
+        return {}
 
 
-class AnswerRatio(AnswerStep):
+class AnswerRatio(_OfTwoSides):
     """The ratio of two groups of a column, or of one statistic to another.
 
     >>> AnswerRatio("sum of spend", per="units").label
@@ -158,10 +183,8 @@ class AnswerRatio(AnswerStep):
     """
 
     kind: Literal["ratio"] = "ratio"
-    column: str | None = None
-    first: Key | None = None
-    second: Key | None = None
     per: str | None = None
+    word, between, compute = "per", "over", staticmethod(ratio)
 
     @by_hand
     def __init__(
@@ -175,45 +198,8 @@ class AnswerRatio(AnswerStep):
     ) -> None:
         declare(super().__init__, "AnswerRatio", of=of, per=per, column=column, first=first, second=second)
 
-    @model_validator(mode="after")
-    def _stated(self) -> "AnswerRatio":
-        _check_sides(self.column, self.first, self.second, self.per, of=self.of, word="per")
-        return self
-
-    @property
-    def label(self) -> str:
-        if self.per is not None:
-            return f"{self.of} per {self.per}"
-        return f"{self.of}, {self.first} over {self.second}"
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        return (self.of,) if self.per is None else (self.of, self.per)
-
-    @property
-    def over(self) -> tuple[str, ...]:
-        return () if self.column is None else (self.column,)
-
-    @property
-    def keys(self) -> tuple[Key, ...]:
-        return tuple(each for each in (self.first, self.second) if each is not None)
-
-    def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
-        source = answers[self.of]
-        if self.per is not None:
-            below = answers[self.per]
-            pair = (
-                ComparedSide(source.estimate, source.span),
-                ComparedSide(values_like(source, below), below.span),
-            )
-            found = joined(ratio, *pair, independent=not shared(self.of, self.per, ()))
-            return self._made(source, found, measure=f"{source.measure} per {below.measure}")
-        rest, one, two = sides_of(source, str(self.column), self.first, self.second)
-        alone = not shared(self.of, self.of, self.over or None)
-        found = joined(
-            ratio, ComparedSide(one, source.span), ComparedSide(two, source.span), independent=alone
-        )
-        return self._made(source, found, measure="ratio", **rest)
+    def _changes(self, source: Answer, other: Answer | None) -> dict[str, Any]:
+        return {"measure": "ratio" if other is None else f"{source.measure} per {other.measure}"}
 
 
 class AnswerShare(AnswerStep):

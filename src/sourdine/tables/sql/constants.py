@@ -1,6 +1,5 @@
-"""Constants that are written out in a question: numbers, texts, dates and times."""
+"""Constants that are written out in a question: numbers and texts."""
 
-from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
@@ -12,6 +11,7 @@ _FARTHEST = 100  # digits of a number, before its point or after it
 
 
 def value_of(node: exp.Expr) -> str | bool | Fraction | int:
+    """A text, a truth value or a number."""
     if isinstance(node, exp.Boolean):
         return bool(node.this)
     return node.name if node.is_string else _number(node)
@@ -46,12 +46,3 @@ def _number(node: exp.Expr) -> Fraction:
     if held and (abs(held.adjusted()) > _FARTHEST or len(held.as_tuple().digits) > _FARTHEST):
         raise InvalidParameter(f"A constant must be a number up to 1e{_FARTHEST} in size, and no longer.")
     return Fraction(held)
-
-
-def time_of(text: str, with_clock: bool) -> date | datetime:
-    try:
-        return datetime.fromisoformat(text) if with_clock else date.fromisoformat(text)
-    except ValueError:
-        raise InvalidParameter(
-            "A date is written like '2024-12-31', a time like '2024-12-31 18:00:00'."
-        ) from None

@@ -35,7 +35,8 @@ from sourdine.frames.expressions import (
     TimePeriod,
     check_tree,
 )
-from sourdine.tables.sql.constants import number_of, time_of, value_of
+from sourdine.frames.expressions.dates import parse_time
+from sourdine.tables.sql.constants import number_of, value_of
 from sourdine.tables.sql.text import SqlText
 from sourdine.tables.sql.vocabulary import (
     BINARY,
@@ -174,7 +175,7 @@ class SqlRecords:
             return tree
         kind = other.kind(self.kinds)
         if isinstance(kind, DayKind | MomentKind):
-            return Constant(time_of(tree.value, isinstance(kind, MomentKind)))
+            return Constant(parse_time(tree.value, isinstance(kind, MomentKind)))
         return tree
 
     def _joined(self, node: exp.Expr) -> Expression:
@@ -251,7 +252,7 @@ class SqlRecords:
         self.text.only(node, "this", "to", "_type")
         target = node.args["to"].this
         if isinstance(node.this, exp.Literal) and node.this.is_string and target in (*DATES, *TIMES):
-            return Constant(time_of(node.this.name, target in TIMES))
+            return Constant(parse_time(node.this.name, target in TIMES))
         held = self._read(node.this)
         if target in DATES and isinstance(held.kind(self.kinds), MomentKind):
             return InPeriod(held, TimePeriod.DAY)

@@ -1,0 +1,149 @@
+"""The blocks of a specification as people write them: with blanks, and with words of earlier versions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.text.toml import read_toml
+from sourdine.frames.columns import as_tuples
+from sourdine.frames.mistakes import Declared
+from sourdine.frames.text.format import TextFormat
+
+BLANK = "FILL IN"
+RENAMED = {"privacy": {"rows": "max_rows", "groups": "max_groups", "reserve": "selection_delta"}}  # since 0.2
+_OF_QUANTILES = {"at": "levels"}
+_NAMED = 3  # fields in an error; the rest are counted
+
+
+def check_filled(content: object, path: Path) -> None:
+    """Refuse a specification with fields that still wait to be filled in, and name the first of them."""
+    fields = list(dict.fromkeys(_blanks(content, ())))
+    if not fields:
+        return
+    named = [f"'{'.'.join(field)}'" for field in fields[:_NAMED]]
+    if len(fields) > _NAMED:
+        named.append(f"{len(fields) - _NAMED} more")
+    *others, last = named
+    which = f"fields {', '.join(others)} and {last}" if others else f"field {last}"
+    rest = " Delete the line if its type has no such field, and the block if no query needs the column."
+    raise InvalidParameter(
+        f"The {which} of {path} still {'say' if others else 'says'} {BLANK}. "
+        "Write there what the comment beside it asks for."
+        f"{rest if any(field[0] == 'columns' for field in fields) else ''}"
+    )
+
+
+def _blanks(content: object, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if content == BLANK:
+        yield place
+    elif isinstance(content, dict):
+        for name, value in content.items():
+            yield from _blanks(value, (*place, str(name)))
+    elif isinstance(content, list):
+        for value in content:
+            yield from _blanks(value, place)
+
+
+class TableBlock(TextFormat):
+    """Where the table is, how it is written if it is text, about how large, and whether it was checked."""
+
+    source: str | tuple[str, ...] = Field(min_length=1)
+    size: int | None = Field(default=None, ge=1, le=1 << 40)
+    checked: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _several(cls, fields: Any) -> Any:
+        return as_tuples(fields, "source")
+
+    @property
+    def text(self) -> TextFormat:
+        """How files of text are written."""
+        return TextFormat(**{name: getattr(self, name) for name in TextFormat.model_fields})
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The paths, patterns or folders that the table is made of."""
+        return (self.source,) if isinstance(self.source, str) else self.source
+
+
+def read_blocks(path: Path) -> dict[str, Any]:
+    """The blocks of a specification as they are written in a file."""
+    try:
+        return read_toml(path)
+    except OSError:
+        raise InvalidParameter(
+            f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
+        ) from None
+
+
+class PrivacyBlock(Declared):
+    """Whom the release protects, how much, and what pays for it."""
+
+    unit: str = Field(min_length=1, max_length=200)
+    column: str | None = Field(default=None, min_length=1)
+    max_rows: int = Field(default=1, ge=1, le=1 << 20)
+    max_groups: int = Field(default=1, ge=1, le=1 << 20)
+    neighbours: str = "add-remove"
+    ledger: str | None = Field(default=None, min_length=1)
+    epsilon: int | float = Field(gt=0, le=1 << 20)
+    delta: float | None = Field(default=None, gt=0, lt=1)
+    selection_delta: float | None = Field(default=None, gt=0, lt=1)
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    quality: bool = True
+
+    @model_validator(mode="after")
+    def _known(self) -> "PrivacyBlock":
+        if self.neighbours not in ("add-remove", "replace"):
+            raise ValueError('neighbours must be "add-remove" or "replace"')
+        if self.column is None and (self.max_rows, self.max_groups) != (1, 1):
+            raise ValueError(
+                'max_rows and max_groups need a column that tells units apart: add column = "person_id"'
+            )
+        if self.selection_delta is not None and not self.selection_delta <= (self.delta or 0):
+            raise ValueError("selection_delta is a part of delta: declare a delta that is at least as large")
+        return self
+
+
+def old_words(blocks: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The words of earlier versions in a specification, each with the one that has taken its place."""
+    words = [
+        (f"{block}.{old}", f"{block}.{new}")
+        for block, words in RENAMED.items()
+        for old, new in words.items()
+        if isinstance(blocks.get(block), Mapping) and old in blocks[block] and new not in blocks[block]
+    ]
+    queries = blocks.get("queries")
+    statistics = (
+        [each for query in queries for each in _statistics(query)] if isinstance(queries, list) else []
+    )
+    return words + [
+        (f"queries.{old}", f"queries.{new}")
+        for old, new in _OF_QUANTILES.items()
+        if any(_of_quantiles(each) and old in each and new not in each for each in statistics)
+    ]
+
+
+def present_words(query: Any, words: Mapping[str, str]) -> Any:
+    """A query whose quantiles are asked for by the present words."""
+    statistics = _statistics(query)
+    if not any(map(_of_quantiles, statistics)):
+        return query
+    ask = [renamed(each, words) if _of_quantiles(each) else each for each in statistics]
+    return {**query, "ask": ask}
+
+
+def _statistics(query: Any) -> Sequence[Any]:
+    ask = query.get("ask", ()) if isinstance(query, Mapping) else ()
+    return ask if isinstance(ask, list | tuple) else (ask,)
+
+
+def _of_quantiles(each: Any) -> bool:
+    return isinstance(each, Mapping) and ("quantiles" in each or each.get("kind") == "quantiles")
+
+
+def renamed(block: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+    return {words.get(name, name): value for name, value in block.items()}
