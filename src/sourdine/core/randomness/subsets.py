@@ -60,23 +60,23 @@ def _coins(size: int, of: int, count: int, bits: Bits) -> tuple[Bytes, Places]:
 
     A row too far off, one in six or so, is tossed again: that is less work than to mend it.
     """
-    plan = _plan(size, of)
-    rows = _tossed(plan, of, count, bits)
+    beginning = plan(size, of)
+    rows = _tossed(beginning, of, count, bits)
     missing = size - packed.by_row(rows)
-    while len(far := np.flatnonzero((missing > plan.most) | (missing < plan.least))):
-        rows[far] = again = _tossed(plan, of, len(far), bits)
+    while len(far := np.flatnonzero((missing > beginning.most) | (missing < beginning.least))):
+        rows[far] = again = _tossed(beginning, of, len(far), bits)
         missing[far] = size - packed.by_row(again)
     return rows.view(np.uint8), missing
 
 
-def _tossed(plan: "_Plan", of: int, count: int, bits: Bits) -> NDArray[np.uint64]:
+def _tossed(beginning: "Beginning", of: int, count: int, bits: Bits) -> NDArray[np.uint64]:
     wide = -(-of // 64)
-    words = packed.dyadic(plan.numerator, plan.digits, count * wide, bits).reshape(count, wide)
-    words[:, -1] &= plan.inside
+    words = packed.dyadic(beginning.numerator, beginning.digits, count * wide, bits).reshape(count, wide)
+    words[:, -1] &= beginning.inside
     return words
 
 
-class _Plan(NamedTuple):
+class Beginning(NamedTuple):
     """How rows begin: the share of heads as numerator and digits, the bits of their last word that stand for
     elements, and how many elements may be missing at least (too many, where negative) and at most."""
 
@@ -88,7 +88,7 @@ class _Plan(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def _plan(size: int, of: int) -> _Plan:
+def plan(size: int, of: int) -> Beginning:
     """The plan of least work, or nearly; any would do.
 
     Work is counted in draws: an element is put in after of/(of - size) draws on average and taken out after
@@ -105,7 +105,7 @@ def _plan(size: int, of: int) -> _Plan:
     best = int(np.argmin(short * put + (short - mean) * take + digits * of / (512 + of / 32)))
     far = math.ceil(max(mean[best], spread[best]) + spread[best])
     inside = np.packbits(np.arange(64) < (of - 1) % 64 + 1).view(np.uint64)[0]
-    return _Plan(
+    return Beginning(
         best >> most - int(digits[best]), int(digits[best]), inside, -math.ceil(far * put / take), far
     )
 

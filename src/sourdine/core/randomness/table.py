@@ -257,6 +257,25 @@ class CdfTable:
         return np.where(before == until, before, -1).astype(np.int32)
 
 
+def floors(weights: WeightTerms, bits: int) -> list[int]:
+    """floor(2^bits P[X <= k]) for every outcome but the last.
+
+    Sums of exponentials of rationals that are not all equal have no rational ratio with a part of themselves
+    here, so that some precision tells; equal ones are fractions and need no ball.
+    """
+    if len(set(weights.exponents)) == 1:
+        sums = list(accumulate(Fraction(factor) for factor in weights.factors))
+        return [int(part * (1 << bits) / sums[-1]) for part in sums[:-1]]
+    guard = _GUARD
+    while True:
+        with precision(bits + guard):
+            balls = list(accumulate(weights.first(weights.size)))
+            brackets = [floor_scaled(part / balls[-1], bits) for part in balls[:-1]]
+        if all(low == high for low, high in brackets):
+            return [low for low, _ in brackets]
+        guard *= 2
+
+
 @lru_cache(maxsize=512)
 def table(weights: Weights) -> CdfTable:
     """The table of a law, built on first use."""

@@ -88,6 +88,12 @@ class ProjectiveGeometry(CodedOracle):
         third = alone if self.categories > 2 else 0.0
         return (Favours(each=plane / points, alone=alone, both=shared / points, third=third),)
 
+    @property
+    def touching(self) -> Fraction:
+        """The points on a hyperplane to each point off it, of those that a draw chooses among."""
+        rest = self.coordinates - 1
+        return Fraction(_points(self.order, rest), self.order**rest)
+
     def encode(self, truth: Ints, bits: Bits) -> Ints:
         """Draw all coordinates but one, and solve <u, v> = 0, or = 1 off the hyperplane, for that one.
 
@@ -96,7 +102,7 @@ class ProjectiveGeometry(CodedOracle):
         """
         g, rest, field = self.order, self.coordinates - 1, vectors(self.order, 1).field
         on, off = _points(g, rest), g**rest
-        touching = exact.bernoulli_odds(self.epsilon, Fraction(on, off), truth.size, bits)
+        touching = exact.bernoulli_odds(self.epsilon, self.touching, truth.size, bits)
         inside = _vector(g, rest, exact.uniform(on, truth.size, bits))
         drawn = np.where(touching, inside, exact.uniform(off, truth.size, bits))
         point = _vector(g, rest + 1, truth)

@@ -1,0 +1,1053 @@
+// Answers made private on the device that gives them, as Python's `sourdine.local` makes them, bit by bit.
+//
+// A question names an oracle and its exact parameters. The noise comes from a keyed stream (AES-256 in counter
+// mode, through WebCrypto) and is compared with whole numbers: probabilities are computed here, in big integers
+// with proven bounds, from the epsilon that the question declares. No float decides anything, and nothing that
+// a collector sends is trusted with it. The secret of the device never leaves it.
+
+const SUBTLE = globalThis.crypto.subtle;
+const TEXT = new TextEncoder();
+
+export class SourdineError extends Error {
+  constructor(message, code = "refused") {
+    super(message);
+    this.name = "SourdineError";
+    this.code = code;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Exact numbers
+
+/** A whole number or fraction as files write it: "3", "-3/2". */
+function fraction(text, field) {
+  const match = typeof text === "string" && /^(-?\d{1,400})(?:\/(\d{1,400}))?$/.exec(text);
+  if (!match || (match[2] !== undefined && BigInt(match[2]) === 0n)) {
+    throw new SourdineError(`The question's '${field}' is no fraction. Get the question again.`);
+  }
+  return { n: BigInt(match[1]), d: BigInt(match[2] ?? "1") };
+}
+
+const whole = (n) => ({ n: BigInt(n), d: 1n });
+const times = (a, b) => ({ n: a.n * b.n, d: a.d * b.d });
+const less = (a, b) => a.n * b.d < b.n * a.d;
+const floorOf = (n, d) => (n >= 0n ? n / d : -((-n + d - 1n) / d));
+const bitLength = (n) => (n === 0n ? 0 : n.toString(2).length);
+
+/** Bounds lower <= 2^bits e^x <= upper, for x >= 0: a Taylor series of x/2^s, squared s times. */
+function expBounds(x, bits) {
+  const halvings = bitLength(x.n / x.d) + 8;
+  const guard = BigInt(bits + 2 * halvings + 16);
+  const one = 1n << guard;
+  const yLow = (x.n << guard) / (x.d << BigInt(halvings));
+  const series = (y, up) => {
+    let term = one, sum = one;
+    for (let k = 1n; term > 0n; k += 1n) {
+      term = (term * y) >> guard;
+      term = up ? term / k + 1n : term / k;
+      if (up && term === 1n) break; // from here on all terms together are below one unit: y < 2^-8
+      sum += term;
+    }
+    return up ? sum + 4n : sum;
+  };
+  let low = series(yLow, false), high = series(yLow + 1n, true);
+  for (let i = 0; i < halvings; i += 1) {
+    low = (low * low) >> guard;
+    high = ((high * high) >> guard) + 1n;
+  }
+  return { low: low >> (guard - BigInt(bits)), high: (high >> (guard - BigInt(bits))) + 1n };
+}
+
+/**
+ * A law by its cumulative probabilities (a + b E)/(c + d E), E = e^x: floors of 2^bits times them, certified.
+ * They only rise or only fall with E, so that equal floors at both bounds of E are the floor.
+ */
+class Law {
+  constructor(x, cumulative) {
+    this.x = x;
+    this.cumulative = cumulative;
+    this.cache = new Map();
+  }
+
+  floors(bits) {
+    if (!this.cache.has(bits)) this.cache.set(bits, this.certify(bits));
+    return this.cache.get(bits);
+  }
+
+  certify(bits) {
+    const size = BigInt(bits);
+    for (let guard = 64; ; guard *= 2) {
+      const precision = bits + guard;
+      const { low, high } = this.x ? expBounds(this.x, precision) : { low: 0n, high: 0n };
+      const unit = 1n << BigInt(precision);
+      const at = (E, [a, b, c, d]) => ((a * unit + b * E) << size) / (c * unit + d * E);
+      const floors = this.cumulative.map((terms) => [at(low, terms), at(high, terms)]);
+      if (floors.every(([one, other]) => one === other)) return floors.map(([one]) => one);
+    }
+  }
+}
+
+/** True with odds (n/d) e^x, x >= 0: the cumulative probability of false is d/(d + n E). */
+const oddsLaw = (x, n, d) => new Law(x, [[BigInt(d), 0n, BigInt(d), BigInt(n)]]);
+/** True with probability n/d: false with 1 - n/d. */
+const shareLaw = ({ n, d }) => new Law(null, [[d - n, 0n, d, 0n]]);
+/** The binary digits of a probability, for packed coins: first(bits) = floor(2^bits p). */
+const digitsOfOdds = (x) => new Law(x, [[1n, 0n, 1n, 1n]]); // p = 1/(1 + e^x)
+const digitsOfShare = ({ n, d }) => new Law(null, [[n, 0n, d, 0n]]);
+
+// ---------------------------------------------------------------------------------------------------------
+// Words of a keyed stream, and what is drawn from them: as Python's core/randomness does, word for word
+
+class Exhausted extends Error {}
+
+/** The 64-bit words of a stream of bytes, the lowest byte first. */
+export class Words {
+  constructor(bytes) {
+    this.bytes = bytes;
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.at = 0;
+  }
+
+  take(count) {
+    const start = this.at;
+    if (start + 8 * count > this.bytes.length) throw new Exhausted();
+    this.at += 8 * count;
+    return start;
+  }
+
+  next() {
+    return this.view.getBigUint64(this.take(1), true);
+  }
+
+  /** The low 16 or 32 bits of the next word. */
+  short(size) {
+    const start = this.take(1);
+    return size === 16 ? this.view.getUint16(start, true) : this.view.getUint32(start, true);
+  }
+
+  run(count) {
+    const start = this.take(count);
+    return this.bytes.subarray(start, start + 8 * count);
+  }
+}
+
+/** A number below size, all equally likely: a short word's first bits, drawn again where too large. */
+function uniform(size, words) {
+  const length = size > 1 ? 32 - Math.clz32(size - 1) : 0;
+  if (length === 0) return 0;
+  const kind = size < 65536 ? 16 : 32;
+  for (;;) {
+    const drawn = words.short(kind) >>> (kind - length);
+    if (drawn < size) return drawn;
+  }
+}
+
+/** An outcome of a law: how many cumulative probabilities lie below a uniform number, of 64 bits or more. */
+function outcome(law, words) {
+  const cell = BigInt(words.short(16));
+  let word = (words.next() >> 16n) | (cell << 48n);
+  const thresholds = law.floors(64);
+  let low = 0, high = thresholds.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (thresholds[middle] < word) low = middle + 1;
+    else high = middle;
+  }
+  const tie = thresholds[Math.min(low, thresholds.length - 1)] === word;
+  if (!tie && !(low > 0 && thresholds[low - 1] + 1n === word)) return low;
+  for (let bits = 128; ; bits += 64) {
+    word = (word << 64n) | words.next();
+    const finer = law.floors(bits);
+    const settled = finer.findIndex((floor) => word <= floor);
+    if (settled < 0) return finer.length;
+    if (word < finer[settled]) return settled;
+  }
+}
+
+const coin = (law, words) => outcome(law, words) === 1;
+
+const ALL = 12; // digits that all packed coins pass
+const RARE = 44;
+
+function places(count) {
+  const mean = (count * 64) / 4096;
+  return Math.min(count, Math.ceil(mean + RARE / 3 + Math.sqrt((RARE * RARE) / 9 + 2 * mean * RARE)));
+}
+
+/** Which digits of p differ from the one before, 64 of them after the first of step s. */
+function turns(digits, step) {
+  const bits = 64 * (step + 1) + 1;
+  const first = digits.floors(bits)[0];
+  const differ = first ^ (first >> 1n);
+  return Array.from({ length: 65 }, (_, i) => ((differ >> BigInt(64 - i)) & 1n) === 1n);
+}
+
+/** 64 coins in each of count words, as bytes: digit by digit, a coin stays open while it agrees with p. */
+function packedCoins(digits, count, words) {
+  const [begin, ...first] = turns(digits, 0);
+  const heads = new Uint8Array(8 * count).fill(begin ? 255 : 0);
+  const open = new Uint8Array(8 * count).fill(255);
+  pass(heads, open, first.slice(0, ALL), words);
+  const todo = [];
+  for (let i = 0; i < count; i += 1) if (anyOpen(open, i)) todo.push(i);
+  const size = Math.max(places(count), todo.length);
+  const someHeads = new Uint8Array(8 * size), someOpen = new Uint8Array(8 * size);
+  todo.forEach((i, place) => {
+    someHeads.set(heads.subarray(8 * i, 8 * i + 8), 8 * place);
+    someOpen.set(open.subarray(8 * i, 8 * i + 8), 8 * place);
+  });
+  pass(someHeads, someOpen, first.slice(ALL), words);
+  for (let step = 1; someOpen.some((byte) => byte !== 0); step += 1) {
+    pass(someHeads, someOpen, turns(digits, step).slice(1), words);
+  }
+  todo.forEach((i, place) => heads.set(someHeads.subarray(8 * place, 8 * place + 8), 8 * i));
+  return heads;
+}
+
+const anyOpen = (open, i) => open.subarray(8 * i, 8 * i + 8).some((byte) => byte !== 0);
+
+function pass(heads, open, turning, words) {
+  const count = open.length / 8;
+  for (const turn of turning) {
+    const drawn = words.run(count);
+    for (let i = 0; i < open.length; i += 1) {
+      open[i] &= drawn[i];
+      if (turn) heads[i] ^= open[i];
+    }
+  }
+}
+
+/** Packed coins of probability numerator/2^digits: from the last digit on, 'or' for a 1 and 'and' for a 0. */
+function dyadicCoins(numerator, digits, count, words) {
+  if (numerator >> BigInt(digits)) return new Uint8Array(8 * count).fill(255);
+  const out = new Uint8Array(8 * count);
+  for (let j = 0; j < digits; j += 1) {
+    const drawn = words.run(count), or = (numerator >> BigInt(j)) & 1n;
+    for (let i = 0; i < out.length; i += 1) out[i] = or ? out[i] | drawn[i] : out[i] & drawn[i];
+  }
+  return out;
+}
+
+function shareCoins(share, count, words) {
+  const short = bitLength(share.d) - 1;
+  return share.d === 1n << BigInt(short) && short < ALL
+    ? dyadicCoins(share.n, short, count, words)
+    : packedCoins(digitsOfShare(share), count, words);
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Finite fields: as Python's local/frequency/field
+
+class Field {
+  static known = new Map();
+
+  static of(order) {
+    if (!Field.known.has(order)) Field.known.set(order, new Field(order));
+    return Field.known.get(order);
+  }
+
+  constructor(order) {
+    this.order = order;
+    this.prime = primeOf(order);
+    this.degree = Math.round(Math.log(order) / Math.log(this.prime));
+    this.powers = this.generate();
+    this.logs = new Array(order).fill(0);
+    this.powers.forEach((power, i) => { this.logs[power] = i; });
+  }
+
+  digitwise(a, b, act) {
+    let sum = 0, place = 1;
+    for (let i = 0; i < this.degree; i += 1, place *= this.prime) {
+      sum += (act(Math.floor(a / place) % this.prime, Math.floor(b / place) % this.prime) % this.prime) * place;
+    }
+    return sum;
+  }
+
+  add(a, b) {
+    return this.digitwise(a, b, (x, y) => x + y);
+  }
+
+  minus(a) {
+    return this.digitwise(a, 0, (x) => this.prime - x);
+  }
+
+  multiply(a, b) {
+    return a && b ? this.powers[(this.logs[a] + this.logs[b]) % (this.order - 1)] : 0;
+  }
+
+  inverse(a) {
+    return this.powers[(this.order - 1 - this.logs[a]) % (this.order - 1)];
+  }
+
+  generate() {
+    const top = this.order / this.prime;
+    for (let c = 1; c < this.order; c += 1) {
+      const powers = [1], seen = new Set(powers);
+      while (powers.length < this.order - 1) {
+        const last = powers[powers.length - 1], high = Math.floor(last / top);
+        const next = this.add((last % top) * this.prime, this.digitwise(c, 0, (x) => x * high));
+        powers.push(next);
+        seen.add(next);
+      }
+      if (seen.size === this.order - 1) return powers;
+    }
+    throw new SourdineError("Every finite field has a generator.");
+  }
+
+  dot(one, other, length) {
+    let sum = 0;
+    for (let i = 0; i < length; i += 1) {
+      sum = this.add(sum, this.multiply(one % this.order, other % this.order));
+      one = Math.floor(one / this.order);
+      other = Math.floor(other / this.order);
+    }
+    return sum;
+  }
+}
+
+function primeOf(order) {
+  let prime = 2;
+  while (prime < order && order % prime) prime += 1;
+  let rest = order;
+  while (rest % prime === 0) rest /= prime;
+  return rest === 1 ? prime : null;
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Oracles: how a report is drawn, and how many bytes it has
+
+const MOST_EPSILON = whole(512);
+const MOST_CODES = 2 ** 26;
+
+/** A whole number of a description, within bounds. */
+function integer(description, field, least, most) {
+  const value = description[field];
+  if (!Number.isInteger(value) || value < least || value > most) {
+    throw new SourdineError(
+      `The question's '${field}' must be a whole number from ${least} to ${most}. Get the question again.`,
+    );
+  }
+  return value;
+}
+
+function epsilonOf(description) {
+  const epsilon = fraction(description.epsilon, "epsilon");
+  if (epsilon.n <= 0n || less(MOST_EPSILON, epsilon) || less(epsilon, { n: 1n, d: 1n << 20n })) {
+    throw new SourdineError("The question's 'epsilon' must be from 2^-20 to 512. Get the question again.");
+  }
+  return epsilon;
+}
+
+function shareOf(description, field, least = 0n) {
+  const share = fraction(description[field], field);
+  if (share.n < least || share.n > share.d) {
+    throw new SourdineError(`The question's '${field}' is no probability. Get the question again.`);
+  }
+  return share;
+}
+
+const widthOfCodes = (codes) => Math.max(1, Math.ceil((32 - Math.clz32(codes - 1)) / 8));
+
+function packedCode(code, width) {
+  const row = new Uint8Array(width);
+  for (let i = width - 1, rest = code; i >= 0; i -= 1, rest = Math.floor(rest / 256)) row[i] = rest % 256;
+  return row;
+}
+
+/** Oracles of categories 0 .. k-1. */
+class Categories {
+  constructor(description, most = 1 << 24) {
+    this.categories = integer(description, "categories", 2, most);
+  }
+
+  /** The answer in the one form that is hashed and sampled. */
+  known(value) {
+    if (!Number.isInteger(value) || value < 0 || value >= this.categories) {
+      throw new SourdineError(`The answer must be a category from 0 to ${this.categories - 1}. Nothing was made.`);
+    }
+    return value;
+  }
+
+  hashed(value) {
+    const bytes = new Uint8Array(8);
+    new DataView(bytes.buffer).setBigInt64(0, BigInt(value), true);
+    return [TEXT.encode("<i8"), bytes];
+  }
+}
+
+class Coded extends Categories {
+  get width() {
+    return widthOfCodes(this.codes);
+  }
+
+  sample(value, words) {
+    return packedCode(this.code(value, words), this.width);
+  }
+}
+
+class Kary extends Coded {
+  constructor(description) {
+    super(description);
+    this.codes = this.categories;
+    this.laws = { truth: oddsLaw(epsilonOf(description), 1, this.categories - 1) };
+  }
+
+  code(value, words) {
+    const truth = coin(this.laws.truth, words);
+    const other = uniform(this.categories - 1, words);
+    return truth ? value : other + (other >= value ? 1 : 0);
+  }
+}
+
+class Hashing extends Coded {
+  constructor(description) {
+    super(description);
+    const g = integer(description, "groups", 2, 512), epsilon = epsilonOf(description);
+    this.groups = g;
+    this.digits = 1;
+    while (g ** this.digits < this.categories) this.digits += 1;
+    this.codes = g ** (1 + this.digits);
+    if (primeOf(g) === null || this.codes > MOST_CODES) {
+      throw new SourdineError("The question's 'groups' are none that this oracle has. Get the question again.");
+    }
+    this.trivial = description.trivial !== false;
+    this.field = Field.of(g);
+    const total = BigInt(g - 1);
+    const cumulative = Array.from({ length: g - 1 }, (_, i) => [BigInt(i), 1n, total, 1n]);
+    this.laws = { shift: new Law(epsilon, cumulative) };
+  }
+
+  code(value, words) {
+    let seed = uniform(this.groups ** this.digits, words);
+    while (seed === 0 && !this.trivial) seed = uniform(this.groups ** this.digits, words);
+    const shift = outcome(this.laws.shift, words);
+    return seed * this.groups + this.field.add(this.field.dot(seed, value, this.digits), shift);
+  }
+}
+
+class Hadamard extends Coded {
+  constructor(description) {
+    super(description);
+    const epsilon = epsilonOf(description);
+    this.blocks = integer(description, "blocks", 1, this.categories);
+    this.columns = 2 ** (32 - Math.clz32(Math.ceil(this.categories / this.blocks)));
+    this.codes = this.blocks * this.columns;
+    this.trivial = description.trivial !== false;
+    const others = BigInt(2 * (this.blocks - 1));
+    const all = others + 1n;
+    const cumulative = others ? [[0n, 1n, all, 1n], [1n, 1n, all, 1n]] : [[0n, 1n, 1n, 1n]];
+    this.laws = { way: new Law(epsilon, cumulative) };
+  }
+
+  code(value, words) {
+    const row = 1 + Math.floor(value / this.blocks);
+    for (;;) {
+      const way = outcome(this.laws.way, words);
+      let column = uniform(this.columns, words);
+      if (way < 2 && parity(row & column) !== way) column ^= row & -row;
+      const away = 1 + uniform(Math.max(1, this.blocks - 1), words);
+      const block = ((value % this.blocks) + (way < 2 ? 0 : away)) % this.blocks;
+      if (this.trivial || this.blocks > 1 || column !== 0) return block * this.columns + column;
+    }
+  }
+}
+
+function parity(number) {
+  for (const shift of [16, 8, 4, 2, 1]) number ^= number >>> shift;
+  return number & 1;
+}
+
+class Projective extends Coded {
+  constructor(description) {
+    super(description);
+    const g = integer(description, "order", 2, 512), epsilon = epsilonOf(description);
+    this.order = g;
+    this.coordinates = 2;
+    while (this.points(this.coordinates) < this.categories) this.coordinates += 1;
+    if (primeOf(g) === null || g ** this.coordinates > MOST_CODES) {
+      throw new SourdineError("The question's 'order' is none that this oracle has. Get the question again.");
+    }
+    this.codes = this.points(this.coordinates);
+    this.field = Field.of(g);
+    const rest = this.coordinates - 1;
+    this.laws = { touching: oddsLaw(epsilon, this.points(rest), g ** rest) };
+  }
+
+  points(coordinates) {
+    return (this.order ** coordinates - 1) / (this.order - 1);
+  }
+
+  code(value, words) {
+    const g = this.order, rest = this.coordinates - 1;
+    const touching = coin(this.laws.touching, words);
+    const inside = this.vector(uniform(this.points(rest), words));
+    const outside = uniform(g ** rest, words);
+    const drawn = touching ? inside : outside;
+    const point = this.vector(value);
+    const place = this.leading(point);
+    const high = Math.floor(drawn / place), low = drawn % place;
+    const product = this.field.dot(low, point - place, rest);
+    const solved = this.field.add(touching ? 0 : 1, this.field.minus(product));
+    return this.number((high * g + solved) * place + low);
+  }
+
+  /** The vector of a point's number, whose first coordinate other than 0 is 1. */
+  vector(number) {
+    let place = 1;
+    while ((place * this.order - 1) / (this.order - 1) <= number) place *= this.order;
+    return number + place - (place - 1) / (this.order - 1);
+  }
+
+  leading(vector) {
+    let place = 1;
+    while (place * this.order <= vector) place *= this.order;
+    return place;
+  }
+
+  number(vector) {
+    const place = this.leading(vector);
+    const factor = this.field.inverse(Math.floor(vector / place));
+    let point = 0;
+    for (let at = 1, rest = vector; rest > 0; at *= this.order, rest = Math.floor(rest / this.order)) {
+      point += at * this.field.multiply(factor, rest % this.order);
+    }
+    return point - place + (place - 1) / (this.order - 1);
+  }
+}
+
+/** Oracles whose report has one bit a category, the first one highest. */
+class Bitwise extends Categories {
+  constructor(description) {
+    super(description, 1 << 20);
+    this.width = Math.ceil(this.categories / 8);
+    this.count = Math.ceil(this.width / 8);
+  }
+
+  trimmed(bytes) {
+    const row = bytes.slice(0, this.width);
+    row[this.width - 1] &= 256 - (1 << (8 * this.width - this.categories));
+    return row;
+  }
+}
+
+const has = (row, place) => (row[place >> 3] & (128 >> (place & 7))) !== 0;
+function put(row, place, on) {
+  if (on) row[place >> 3] |= 128 >> (place & 7);
+  else row[place >> 3] &= ~(128 >> (place & 7));
+}
+
+class Unary extends Bitwise {
+  constructor(description, symmetric) {
+    super(description);
+    const epsilon = epsilonOf(description);
+    const odds = symmetric ? times(epsilon, { n: 1n, d: 2n }) : epsilon;
+    this.laws = { noise: digitsOfOdds(odds) };
+    if (symmetric) this.laws.truth = oddsLaw(odds, 1, 1);
+  }
+
+  sample(value, words) {
+    const row = this.trimmed(packedCoins(this.laws.noise, this.count, words));
+    put(row, value, this.laws.truth ? coin(this.laws.truth, words) : (words.run(1)[0] & 128) !== 0);
+    return row;
+  }
+}
+
+class Subset extends Bitwise {
+  constructor(description, beside) {
+    super(description);
+    this.size = integer(description, "size", 1, Math.floor(this.categories / 2));
+    this.laws = { among: oddsLaw(epsilonOf(description), this.size, this.categories - this.size) };
+    this.plan = Subset.checked(beside?.plan, this.size - 1, this.categories);
+  }
+
+  /** How a set begins. Every plan gives a uniformly random set; a bad one would only never end. */
+  static checked(plan, size, of) {
+    const fields = ["numerator", "digits", "least", "most"];
+    if (!plan || !fields.every((field) => Number.isInteger(plan[field]))) {
+      throw new SourdineError("The question comes without the plan of its sets. Get it from the collector again.");
+    }
+    const { numerator, digits, least, most } = plan;
+    const mean = (of * numerator) / 2 ** digits;
+    const ends = numerator >= 0 && digits >= 0 && digits <= 30 && numerator <= 2 ** digits;
+    if (!ends || least > 0 || most < 0 || size - mean > most || size - mean < least) {
+      throw new SourdineError("The plan of the question's sets would not end. Get it from the collector again.");
+    }
+    return plan;
+  }
+
+  sample(value, words) {
+    const among = coin(this.laws.among, words);
+    const { row, last, before } = this.set(this.size + 1, words);
+    const surplus = (among ? 1 : 0) + (has(row, value) ? 0 : 1);
+    put(row, value, among);
+    if (surplus > 0) put(row, last === value ? before : last, false);
+    if (surplus > 1) put(row, before, false);
+    return row.slice(0, this.width);
+  }
+
+  /** A uniformly random set, and the two elements that came in last. */
+  set(size, words) {
+    const row = this.tossed(words);
+    let missing = size - 2 - ones(row);
+    while (missing > this.plan.most || missing < this.plan.least) {
+      row.set(this.tossed(words));
+      missing = size - 2 - ones(row);
+    }
+    this.mend(row, missing, words);
+    const before = this.putIn(row, words);
+    return { row, before, last: this.putIn(row, words) };
+  }
+
+  tossed(words) {
+    const wide = Math.ceil(this.categories / 64);
+    const row = dyadicCoins(BigInt(this.plan.numerator), this.plan.digits, wide, words);
+    for (let i = this.categories; i < 64 * wide; i += 1) put(row, i, false);
+    return row;
+  }
+
+  mend(row, missing, words) {
+    const out = missing < 0;
+    let left = Math.abs(missing);
+    do {
+      const drawn = words.run(2);
+      const view = new DataView(drawn.buffer, drawn.byteOffset, 16);
+      for (let i = 0; i < 4; i += 1) {
+        const element = this.element(view.getUint32(4 * i, true));
+        if (element >= 0 && left > 0 && has(row, element) === out) {
+          put(row, element, !out);
+          left -= 1;
+        }
+      }
+    } while (left > 0);
+  }
+
+  putIn(row, words) {
+    for (;;) {
+      const element = this.element(words.short(32));
+      if (element >= 0 && !has(row, element)) {
+        put(row, element, true);
+        return element;
+      }
+    }
+  }
+
+  /** The high half of a 32-bit word times the number of elements; -1 where that would not be fair. */
+  element(word) {
+    const product = BigInt(word) * BigInt(this.categories);
+    const fair = Number(product & 0xffffffffn) >= 2 ** 32 % this.categories;
+    return fair ? Number(product >> 32n) : -1;
+  }
+}
+
+function ones(row) {
+  let count = 0;
+  for (let byte of row) for (; byte; byte &= byte - 1) count += 1;
+  return count;
+}
+
+/** Basic RAPPOR: a permanent response to each bit, derived from the secret, and a fresh one to that. */
+class Rappor extends Bitwise {
+  constructor(description, again) {
+    super(description);
+    const f = shareOf(description, "f", again ? 0n : 1n);
+    this.flip = { n: f.n, d: 2n * f.d };
+    this.again = again ? { p: shareOf(description, "p", 1n), q: shareOf(description, "q", 1n) } : null;
+    if (again && !less(this.again.p, this.again.q)) {
+      throw new SourdineError("The question's 'q' must be above its 'p'. Get the question again.");
+    }
+    this.laws = {};
+  }
+
+  filter(value) {
+    const row = new Uint8Array(this.width);
+    put(row, value, true);
+    return row;
+  }
+
+  /** Coin i is whether the number that begins with word i, highest byte first, is below f/2. */
+  permanent(value, stream) {
+    const row = this.filter(value), view = new DataView(stream.buffer, stream.byteOffset, stream.length);
+    let used = this.categories;
+    const word = (i) => {
+      if (8 * (i + 1) > stream.length) throw new Exhausted();
+      return view.getBigUint64(8 * i, false);
+    };
+    for (let i = 0; i < this.categories; i += 1) {
+      let { n, d } = this.flip, drawn = word(i), cut = (n << 64n) / d;
+      for (n = (n << 64n) % d; drawn === cut && n > 0n; n = (n << 64n) % d) {
+        drawn = word(used);
+        used += 1;
+        cut = (n << 64n) / d;
+      }
+      if (drawn < cut) put(row, i, !has(row, i));
+    }
+    return row;
+  }
+
+  instantaneous(row, words) {
+    if (!this.again) return row;
+    const likely = shareCoins(this.again.q, this.count, words);
+    const unlikely = shareCoins(this.again.p, this.count, words);
+    return this.trimmed(row.map((byte, i) => (byte & likely[i]) | (~byte & unlikely[i])));
+  }
+}
+
+/** Oracles of numbers in [lower, upper], on a grid. */
+class Numeric {
+  constructor(description, mostCells) {
+    this.lower = fraction(description.lower, "lower");
+    this.upper = fraction(description.upper, "upper");
+    this.cells = integer(description, "cells", 1, mostCells);
+    if (!less(this.lower, this.upper)) {
+      throw new SourdineError("The question's 'upper' must be above its 'lower'. Get the question again.");
+    }
+    this.epsilon = epsilonOf(description);
+  }
+
+  get width() {
+    return widthOfCodes(this.codes);
+  }
+
+  known(value) {
+    if (typeof value !== "number" || Number.isNaN(value)) {
+      throw new SourdineError("The answer must be a number. Nothing was made.");
+    }
+    return Math.min(Math.max(value, nearest(this.lower)), nearest(this.upper)) + 0;
+  }
+
+  hashed(value) {
+    const bytes = new Uint8Array(8);
+    new DataView(bytes.buffer).setFloat64(0, value, true);
+    return [TEXT.encode("<f8"), bytes];
+  }
+
+  /** The point of the grid nearest to a value, of so many cells. */
+  place(value, cells) {
+    const length = { n: this.upper.n * this.lower.d - this.lower.n * this.upper.d, d: this.lower.d * this.upper.d };
+    const perUnit = nearest({ n: BigInt(cells) * length.d, d: length.n });
+    const place = Math.floor((value - nearest(this.lower)) * perUnit + 0.5);
+    return Math.min(Math.max(place, 0), cells);
+  }
+
+  sample(value, words) {
+    return packedCode(this.code(value, words), this.width);
+  }
+
+  /** Which end of the range, at random by how near it is, and perhaps turned over. */
+  end(place, cells, words) {
+    const upper = uniform(cells, words) < place;
+    return upper === coin(this.laws.truth, words) ? 1 : 0;
+  }
+}
+
+class Duchi extends Numeric {
+  constructor(description) {
+    super(description, 1 << 28);
+    this.codes = 2;
+    this.laws = { truth: oddsLaw(this.epsilon, 1, 1) };
+  }
+
+  code(value, words) {
+    return this.end(this.place(value, this.cells), this.cells, words);
+  }
+}
+
+class Window extends Numeric {
+  constructor(description, parts) {
+    super(description, 1 << 10);
+    this.parts = parts;
+    this.window = integer(description, "window", 1, this.cells);
+    this.codes = this.cells + this.window;
+    this.laws = { inside: oddsLaw(this.epsilon, this.window, this.cells) };
+  }
+
+  code(value, words) {
+    return this.slid(this.place(value, this.cells * this.parts), words);
+  }
+
+  /** A place of the grid beside a finer one, at random so that it is right on average; then the window. */
+  slid(fine, words) {
+    const rest = fine % this.parts;
+    const place = (fine - rest) / this.parts + (uniform(this.parts, words) < rest ? 1 : 0);
+    const inside = coin(this.laws.inside, words);
+    const within = uniform(this.window, words), beside = uniform(this.cells, words);
+    return inside ? place + within : beside + (beside >= place ? this.window : 0);
+  }
+}
+
+class Hybrid extends Window {
+  constructor(description) {
+    super(description, 1024);
+    this.laws.slides = shareLaw(shareOf(description, "share"));
+    this.laws.truth = oddsLaw(this.epsilon, 1, 1);
+    this.codes += 2;
+  }
+
+  code(value, words) {
+    const cells = this.cells * this.parts, fine = this.place(value, cells);
+    const slides = coin(this.laws.slides, words);
+    const code = this.slid(fine, words);
+    const end = this.end(fine, cells, words);
+    return slides ? code : this.cells + this.window + end;
+  }
+}
+
+/** The double nearest to a fraction, ties to even, as Python rounds it. */
+function nearest({ n, d }) {
+  if (n === 0n) return 0;
+  const size = n < 0n ? -n : n;
+  const shift = 55 - (bitLength(size) - bitLength(d));
+  const scaled = shift > 0 ? size << BigInt(shift) : size, by = shift < 0 ? d << BigInt(-shift) : d;
+  let quotient = scaled / by;
+  if (scaled % by) quotient |= 1n; // below the last bit that counts: more than half, or less
+  return (n < 0n ? -1 : 1) * Number(quotient) * 2 ** -shift;
+}
+
+/** What files call an oracle; what they first called it, on which its secret noise hangs; and its class. */
+const ORACLES = {
+  "grr/1": ["local.KaryOracle", (d) => new Kary(d)],
+  "olh/1": ["local.LocalHashing", (d) => new Hashing(d)],
+  "hadamard/1": ["local.HadamardResponse", (d) => new Hadamard(d)],
+  "projective-geometry/1": ["local.ProjectiveGeometry", (d) => new Projective(d)],
+  "sue/1": ["local.SymmetricUnary", (d) => new Unary(d, true)],
+  "oue/1": ["local.OptimalUnary", (d) => new Unary(d, false)],
+  "subset-selection/1": ["local.SubsetSelection", (d, beside) => new Subset(d, beside)],
+  "basic-rappor/1": ["local.rappor.BasicRappor", (d) => new Rappor(d, true)],
+  "basic-one-time-rappor/1": ["local.rappor.BasicOneTimeRappor", (d) => new Rappor(d, false)],
+  "duchi/1": ["local.Duchi", (d) => new Duchi(d)],
+  "piecewise/1": ["local.Piecewise", (d) => new Window(d, 1024)],
+  "square-wave/1": ["local.SquareWave", (d) => new Window(d, 1)],
+  "hybrid/1": ["local.Hybrid", (d) => new Hybrid(d)],
+};
+
+// ---------------------------------------------------------------------------------------------------------
+// Questions
+
+const FIELDS = ["fingerprint", "format", "labels", "oracle", "question"];
+const FORMATS = { "sourdine local 1": 1, "sourdine local 2": 2 };
+
+const hex = (bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+function unhex(text, size) {
+  if (typeof text !== "string" || !new RegExp(`^[0-9a-f]{${2 * size}}$`).test(text)) {
+    throw new SourdineError(`Something is no ${size} bytes in hexadecimal digits. Get it again.`);
+  }
+  return Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
+}
+
+/** Plain data as the text that is hashed: fields in order, no spaces, all beyond ASCII escaped. */
+function canonical(data) {
+  if (Array.isArray(data)) return `[${data.map(canonical).join(",")}]`;
+  if (data !== null && typeof data === "object") {
+    return `{${Object.keys(data).sort().map((key) => `${canonical(key)}:${canonical(data[key])}`).join(",")}}`;
+  }
+  return JSON.stringify(data).replace(/[\u007f-\uffff]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+const digest = async (data) => hex(await SUBTLE.digest("SHA-256", TEXT.encode(canonical(data))));
+
+/** A question, checked against its own fingerprint, and all that a device needs to report on it. */
+export class Question {
+  /**
+   * Read a specification as `sourdine local spec` writes it. What a collector sends beside it is checked:
+   * thresholds and identity are computed here and must agree.
+   */
+  static async read(file, beside = {}, signature = "none") {
+    const fields = file && typeof file === "object" ? Object.keys(file).sort() : [];
+    if (fields.join() !== FIELDS.join() || !(file.format in FORMATS) || !Array.isArray(file.labels)) {
+      throw new SourdineError("This is no specification of a question. Get it from the collector again.");
+    }
+    const { fingerprint, ...body } = file;
+    const named = file.oracle?.mechanism;
+    const name = Object.keys(ORACLES).find((one) => one === named || ORACLES[one][0] === named);
+    if (!name) {
+      throw new SourdineError("The question uses an oracle that this client does not know. Update the client.", "oracle");
+    }
+    const [first, make] = ORACLES[name];
+    const asFirst = { ...body.oracle, mechanism: first };
+    const written = FORMATS[file.format] === 1 ? asFirst : { ...body.oracle, mechanism: name };
+    if ((await digest({ ...body, oracle: written })).slice(0, 16) !== fingerprint) {
+      throw new SourdineError("The question does not match its own fingerprint: it was changed. Answer nothing.", "changed");
+    }
+    const question = new Question();
+    question.name = file.question;
+    question.labels = Object.freeze([...file.labels]);
+    question.fingerprint = fingerprint;
+    question.identity = await digest({ ...body, format: "sourdine local 1", oracle: asFirst });
+    question.oracleIdentity = await digest(asFirst);
+    question.oracle = make(body.oracle, { plan: planOf(beside.thresholds) });
+    question.epsilon = body.oracle.epsilon ?? null;
+    question.announcement = beside;
+    question.signature = signature;
+    question.check(beside);
+    return Object.freeze(question);
+  }
+
+  check(beside) {
+    if (this.labels.length && this.labels.length !== this.oracle.categories) {
+      throw new SourdineError("The question has not one label for each category. Get it again.");
+    }
+    if (beside.identity !== undefined && beside.identity !== this.identity) {
+      throw new SourdineError("The question was sent with an identity that is not its own. Answer nothing.", "changed");
+    }
+    for (const [name, law] of Object.entries(this.oracle.laws)) {
+      const sent = beside.thresholds?.[name];
+      if (sent === undefined) continue;
+      const own = law.floors(256).map((floor) => floor.toString(16));
+      if (!Array.isArray(sent) || sent.length !== own.length || own.some((one, i) => one !== sent[i])) {
+        throw new SourdineError(
+          "The question was sent with probabilities that are not those of its epsilon. Answer nothing.", "changed",
+        );
+      }
+    }
+  }
+
+  get width() {
+    return this.oracle.width;
+  }
+
+  /** An answer as people give it: a label, or a number. */
+  value(answer) {
+    if (!this.labels.length) return this.oracle.known(answer);
+    const place = this.labels.indexOf(answer);
+    if (place < 0) throw new SourdineError("The answer is none of the question's labels. Nothing was made.");
+    return place;
+  }
+
+  /** The line of a report, as `sourdine local estimate` reads it. */
+  line(row) {
+    return `${this.fingerprint} ${hex(row)}\n`;
+  }
+}
+
+function planOf(thresholds) {
+  if (!thresholds?.plan) return undefined;
+  const [numerator, digits, least, most] = thresholds.plan.map(Number);
+  return { numerator, digits, least, most };
+}
+
+/**
+ * Open what a collector announces: the question, checked, and signed by one of the pinned keys.
+ *
+ * `signature` of the question says what became of that: "verified"; "unsupported" where this browser cannot check
+ * Ed25519, which is refused if `requireSignature`; "none" where no key was pinned.
+ */
+export async function openAnnouncement(file, { pins = [], requireSignature = false, mostEpsilon = null } = {}) {
+  if (file?.format !== "sourdine announcement 1" || typeof file.announcement !== "string") {
+    throw new SourdineError("This is no announcement of a question. Get it from the collector again.");
+  }
+  const signature = pins.length ? await verify(file, pins) : "none";
+  if (signature !== "verified" && requireSignature) {
+    throw new SourdineError(
+      signature === "none"
+        ? "A signature is required and no key is pinned to check it by. Pin the key of whoever asks."
+        : "This browser cannot check Ed25519 signatures, and one is required. Update the browser.",
+      "signature",
+    );
+  }
+  const body = JSON.parse(file.announcement);
+  if (mostEpsilon !== null && !(Number(body.price?.device) <= mostEpsilon)) {
+    throw new SourdineError(`The question costs more than epsilon ${mostEpsilon} in all. Answer nothing.`, "price");
+  }
+  return Question.read(body.question, body, signature);
+}
+
+async function verify(file, pins) {
+  const message = TEXT.encode(`sourdine announcement/1\n${file.announcement}`);
+  const signatures = Array.isArray(file.signatures) ? file.signatures : [];
+  for (const pin of pins) {
+    const raw = unhex(pin, 32);
+    let key;
+    try {
+      key = await SUBTLE.importKey("raw", raw, { name: "Ed25519" }, false, ["verify"]);
+    } catch (problem) {
+      if (problem?.name === "NotSupportedError") return "unsupported";
+      throw new SourdineError("A pinned key is none of Ed25519. Copy it again.", "signature");
+    }
+    const id = hex(await SUBTLE.digest("SHA-256", raw)).slice(0, 32);
+    for (const one of signatures.filter((signature) => signature?.key === id)) {
+      if (await SUBTLE.verify({ name: "Ed25519" }, key, unhex(one.signature, 64), message)) return "verified";
+    }
+  }
+  throw new SourdineError("No pinned key signed this question. Answer nothing.", "signature");
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Reports of one device
+
+/** The first bytes of AES-256-CTR under a key, from counter 0. */
+async function keystream(key, size) {
+  const cipher = await SUBTLE.importKey("raw", key, "AES-CTR", false, ["encrypt"]);
+  const algorithm = { name: "AES-CTR", counter: new Uint8Array(16), length: 64 };
+  return new Uint8Array(await SUBTLE.encrypt(algorithm, cipher, new Uint8Array(size)));
+}
+
+/** Draw from a keyed stream; where its beginning does not last, the same draw is made from a longer one. */
+async function drawn(key, act) {
+  for (let size = 4096; ; size *= 4) {
+    try {
+      return act(await keystream(key, size));
+    } catch (problem) {
+      if (!(problem instanceof Exhausted)) throw problem;
+    }
+  }
+}
+
+function joined(...parts) {
+  const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  parts.reduce((at, part) => (out.set(part, at), at + part.length), 0);
+  return out;
+}
+
+const bigEndian = (number) => Uint8Array.of(number >>> 24, (number >>> 16) & 255, (number >>> 8) & 255, number & 255);
+
+/** The reports of a device with one secret: the same answer is always given the same permanent noise. */
+export class Reporter {
+  constructor(secret) {
+    this.secret = secret;
+  }
+
+  /** Take over a secret of at least 16 bytes, as Python's `Memo` and `Device` take it. */
+  static async from(bytes) {
+    if (!(bytes instanceof Uint8Array) || bytes.length < 16) {
+      throw new SourdineError("A secret has at least 16 bytes that nobody can guess.");
+    }
+    const algorithm = { name: "HMAC", hash: "SHA-256" };
+    return new Reporter(await SUBTLE.importKey("raw", bytes, algorithm, false, ["sign"]));
+  }
+
+  /** A new secret that no script can read, not even this one: a key that cannot be exported. */
+  static async create() {
+    return new Reporter(await SUBTLE.generateKey({ name: "HMAC", hash: "SHA-256", length: 256 }, false, ["sign"]));
+  }
+
+  async mac(...parts) {
+    return new Uint8Array(await SUBTLE.sign("HMAC", this.secret, joined(...parts)));
+  }
+
+  /**
+   * The packed report of a value. `fresh` is the key of RAPPOR's second response, random unless a test gives it;
+   * the other oracles have none, and always give the same report on the same answer.
+   */
+  async row(question, value, fresh = globalThis.crypto.getRandomValues(new Uint8Array(32))) {
+    const { oracle } = question;
+    const known = oracle.known(value);
+    if (oracle instanceof Rappor) return this.rappor(question, known, fresh);
+    const key = await this.mac(TEXT.encode("sourdine memo 1\0"), TEXT.encode(question.identity), ...oracle.hashed(known));
+    return drawn(key, (bytes) => oracle.sample(known, new Words(bytes)));
+  }
+
+  async rappor(question, value, fresh) {
+    const { oracle } = question;
+    const parts = ["sourdine rappor 1", "permanent", question.oracleIdentity, question.identity].map((part) => TEXT.encode(part));
+    const about = joined(bigEndian(0), oracle.filter(value));
+    const key = await this.mac(...[...parts, about].flatMap((part) => [bigEndian(part.length), part]));
+    const permanent = await drawn(key, (bytes) => oracle.permanent(value, bytes));
+    return drawn(fresh, (bytes) => oracle.instantaneous(permanent, new Words(bytes)));
+  }
+
+  /** What tells two answers apart on this device and says nothing of them elsewhere. */
+  async tag(question, value) {
+    return hex(await this.mac(TEXT.encode("sourdine answer 1\0"), TEXT.encode(question.identity), ...question.oracle.hashed(value))).slice(0, 32);
+  }
+}
