@@ -53,9 +53,10 @@ def local_hashing(m: Any, value: Any) -> Law:
     """Every seed alike; its true group e^epsilon times as often as another."""
     g, digits = m.groups, next(d for d in itertools.count(1) if m.groups**d >= m.categories)
     weights = {}
-    for seed, group in itertools.product(range(g**digits), range(g)):
+    least = 0 if m.trivial else 1
+    for seed, group in itertools.product(range(least, g**digits), range(g)):
         hit = dot(g, digits, seed, value) == group
-        weights[seed * g + group] = math.exp(m.epsilon) if hit else 1.0
+        weights[(seed - least) * g + group] = math.exp(m.epsilon) if hit else 1.0
     return proportional(weights)
 
 
@@ -79,9 +80,10 @@ def hadamard_response(m: Any, value: Any) -> Law:
     while len(signs) <= rows:
         signs = [row + row for row in signs] + [row + [-sign for sign in row] for row in signs]
     own, row, size = value % m.blocks, 1 + value // m.blocks, len(signs)
+    least = 1 if m.blocks == 1 and not m.trivial else 0
     return proportional(
         {
-            block * size + column: math.exp(m.epsilon) if block == own and signs[row][column] > 0 else 1.0
-            for block, column in itertools.product(range(m.blocks), range(size))
+            block * size + column - least: math.exp(m.epsilon) if block == own and signs[row][column] > 0 else 1.0
+            for block, column in itertools.product(range(m.blocks), range(least, size))
         }
     )

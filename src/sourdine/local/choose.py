@@ -71,7 +71,7 @@ def choose(
     count = check.integer("choose", "categories", categories, 2, MOST_CATEGORIES)
     share = Fraction(1, count) if frequency is None else frequency
     share = check.between("choose", "frequency", share, Fraction(0), Fraction(1))
-    oracles = [kind(epsilon=level, categories=count) for kind in kinds()]
+    oracles = [made(kind, epsilon=level, categories=count) for kind in kinds()]
     offers = [_Offer(each, float(each.variance(float(share), 1))) for each in oracles]
     best, *rest = sorted(offers, key=lambda offer: offer.cost)
     least = min(offers, key=lambda offer: offer.variance)
@@ -95,6 +95,14 @@ def kinds() -> list[Callable[..., FrequencyOracle]]:
     exports = [getattr(local, name) for name in local.__all__]
     oracles = [kind for kind in exports if isinstance(kind, type) and issubclass(kind, FrequencyOracle)]
     return [kind for kind in oracles if not inspect.isabstract(kind) and _needs(kind) == _DECLARED]
+
+
+def made(
+    kind: Callable[..., FrequencyOracle], *, epsilon: Fraction | float, categories: int
+) -> FrequencyOracle:
+    """An oracle for a new question: one that has no report that supports every category."""
+    names = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    return kind(epsilon=epsilon, categories=categories, **({"trivial": False} if "trivial" in names else {}))
 
 
 def _needs(kind: type[FrequencyOracle]) -> set[str]:
@@ -172,7 +180,7 @@ def frequency_oracle(name: str, *, epsilon: Number, categories: int) -> tuple[Fr
     if name == AUTO:
         return choose(epsilon, categories)
     _known(name, FREQUENCY)
-    oracle = FREQUENCY[name](epsilon=epsilon, categories=categories)  # type: ignore[call-arg]
+    oracle = made(FREQUENCY[name], epsilon=epsilon, categories=categories)
     return oracle, f"{type(oracle).__name__} was asked for"
 
 

@@ -41,6 +41,9 @@ ORACLES = [
     HadamardResponse(epsilon=1, categories=7, blocks=1),
     HadamardResponse(epsilon=2, categories=8, blocks=3),
     HadamardResponse(epsilon=3, categories=5, blocks=5),
+    *(OLH(epsilon=1, categories=k, groups=g, trivial=False) for k, g in ((2, 2), (7, 3), (4, 4), (11, 9))),
+    *(HadamardResponse(epsilon=e, categories=k, blocks=1, trivial=False) for e, k in ((1, 2), (2, 7))),
+    HadamardResponse(epsilon=2, categories=8, blocks=3, trivial=False),
     *(kind(epsilon=1, categories=6) for kind in KINDS),  # every other one too
 ]
 every_oracle = pytest.mark.parametrize("oracle", ORACLES, ids=str)

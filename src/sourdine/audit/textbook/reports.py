@@ -35,7 +35,8 @@ def _odds(mechanism: CodedOracle, truth: int) -> NDArray[np.float64]:
     if isinstance(
         mechanism, HadamardResponse
     ):  # rows of signs, by the parity of the bits shared with columns
-        block, column = np.divmod(codes, mechanism.columns)
+        left_out = mechanism.blocks * mechanism.columns - mechanism.codes  # column 0, of one block
+        block, column = np.divmod(codes + left_out, mechanism.columns)
         row = 1 + truth // mechanism.blocks
         odd = np.array([bin(row & int(each)).count("1") % 2 for each in column])
         speaks = (block == truth % mechanism.blocks) & (odd == 0)

@@ -406,11 +406,11 @@ class Hashing extends Coded {
     this.groups = g;
     this.digits = 1;
     while (g ** this.digits < this.categories) this.digits += 1;
-    this.codes = g ** (1 + this.digits);
-    if (primeOf(g) === null || this.codes > MOST_CODES) {
+    if (primeOf(g) === null || g ** (1 + this.digits) > MOST_CODES) {
       throw new SourdineError("The question's 'groups' are none that this oracle has. Get the question again.");
     }
     this.trivial = description.trivial !== false;
+    this.codes = (g ** this.digits - (this.trivial ? 0 : 1)) * g;
     this.field = Field.of(g);
     const total = BigInt(g - 1);
     const cumulative = Array.from({ length: g - 1 }, (_, i) => [BigInt(i), 1n, total, 1n]);
@@ -418,10 +418,10 @@ class Hashing extends Coded {
   }
 
   code(value, words) {
-    let seed = uniform(this.groups ** this.digits, words);
-    while (seed === 0 && !this.trivial) seed = uniform(this.groups ** this.digits, words);
+    const least = this.trivial ? 0 : 1;
+    const drawn = uniform(this.groups ** this.digits - least, words), seed = drawn + least;
     const shift = outcome(this.laws.shift, words);
-    return seed * this.groups + this.field.add(this.field.dot(seed, value, this.digits), shift);
+    return drawn * this.groups + this.field.add(this.field.dot(seed, value, this.digits), shift);
   }
 }
 
@@ -431,8 +431,8 @@ class Hadamard extends Coded {
     const epsilon = epsilonOf(description);
     this.blocks = integer(description, "blocks", 1, this.categories);
     this.columns = 2 ** (32 - Math.clz32(Math.ceil(this.categories / this.blocks)));
-    this.codes = this.blocks * this.columns;
-    this.trivial = description.trivial !== false;
+    this.leftOut = this.blocks === 1 && description.trivial === false ? 1 : 0;
+    this.codes = this.blocks * this.columns - this.leftOut;
     const others = BigInt(2 * (this.blocks - 1));
     const all = others + 1n;
     const cumulative = others ? [[0n, 1n, all, 1n], [1n, 1n, all, 1n]] : [[0n, 1n, 1n, 1n]];
@@ -447,7 +447,7 @@ class Hadamard extends Coded {
       if (way < 2 && parity(row & column) !== way) column ^= row & -row;
       const away = 1 + uniform(Math.max(1, this.blocks - 1), words);
       const block = ((value % this.blocks) + (way < 2 ? 0 : away)) % this.blocks;
-      if (this.trivial || this.blocks > 1 || column !== 0) return block * this.columns + column;
+      if (column !== 0 || !this.leftOut) return block * this.columns + column - this.leftOut;
     }
   }
 }
@@ -1051,3 +1051,215 @@ export class Reporter {
     return hex(await this.mac(TEXT.encode("sourdine answer 1\0"), TEXT.encode(question.identity), ...question.oracle.hashed(value))).slice(0, 32);
   }
 }
+
+// ---------------------------------------------------------------------------------------------------------
+// What stays on the device, and what is sent
+
+const asked = (request) =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+
+/** A database of this origin: secrets that cannot be read, and submissions that were not yet taken. */
+class Store {
+  static async open(name) {
+    if (!globalThis.indexedDB) throw noStore();
+    const request = globalThis.indexedDB.open(name, 1);
+    request.onupgradeneeded = () => {
+      request.result.createObjectStore("devices", { keyPath: "identity" });
+      request.result.createObjectStore("queue", { keyPath: "id" });
+    };
+    try {
+      return new Store(await asked(request));
+    } catch {
+      throw noStore();
+    }
+  }
+
+  constructor(database) {
+    this.database = database;
+  }
+
+  /** One transaction over both tables: all of it is kept, or nothing. */
+  async change(act) {
+    const transaction = this.database.transaction(["devices", "queue"], "readwrite", { durability: "strict" });
+    const done = new Promise((resolve, reject) => {
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = () => reject(transaction.error ?? new SourdineError("The browser kept nothing."));
+    });
+    let result;
+    try {
+      result = await act(transaction.objectStore("devices"), transaction.objectStore("queue"));
+    } catch (problem) {
+      transaction.abort();
+      await done.catch(() => {});
+      throw problem;
+    }
+    await done;
+    return result;
+  }
+}
+
+const noStore = () =>
+  new SourdineError(
+    "This browser keeps nothing for this site, so the noise of an answer would be drawn anew at each visit and "
+    + "give the answer away in the end. Nothing was made. Leave the private window, or allow the site to store data.",
+    "no-storage",
+  );
+
+const MOST_WAITING = 1000;
+const DAY = 86_400_000;
+const today = (now) => new Date(now).toISOString().slice(0, 10);
+
+/** The name of the period that a moment lies in: the only time that is told apart. */
+function periodOf(period, now) {
+  const day = today(now);
+  if (period === "whole") return "whole";
+  if (period === "month") return day.slice(0, 7);
+  if (period === "week") return today(now - ((new Date(now).getUTCDay() + 6) % 7) * DAY);
+  return day;
+}
+
+/** Answers questions of one collector, keeps what could not be sent, and sends it again. */
+export class Client {
+  static async open({ collector, pins = [], requireSignature = false, mostEpsilon = null, database = "sourdine" }) {
+    const client = new Client();
+    client.collector = new URL(collector, globalThis.location?.href).href.replace(/\/$/, "");
+    client.terms = { pins, requireSignature, mostEpsilon };
+    client.store = await Store.open(database);
+    client.retryAt = 0;
+    client.sending = null;
+    return client;
+  }
+
+  /** A question of the collector, checked; one of an older version than was seen before is refused. */
+  async question(fingerprint) {
+    if (!/^[0-9a-f]{16}$/.test(fingerprint)) throw new SourdineError("A fingerprint has 16 hexadecimal digits.");
+    const answer = await fetch(`${this.collector}/v1/questions/${fingerprint}`, { credentials: "omit", referrerPolicy: "no-referrer" });
+    if (!answer.ok) throw new SourdineError("The collector does not have this question. Check its fingerprint.", "unknown");
+    const question = await openAnnouncement(await answer.json(), this.terms);
+    if (question.fingerprint !== fingerprint) {
+      throw new SourdineError("The collector sent another question than was asked for. Answer nothing.", "changed");
+    }
+    const secret = (await Reporter.create()).secret; // before the transaction, which does not wait for it
+    await this.store.change(async (devices) => {
+      const known = await asked(devices.get(question.identity));
+      const { version } = question.announcement;
+      if (known && known.version > version) {
+        throw new SourdineError("The collector sent an older version of the question. Answer nothing.", "older");
+      }
+      devices.put(known ? { ...known, version } : { identity: question.identity, ...begun(secret), version });
+    });
+    return question;
+  }
+
+  /**
+   * Answer a question: the report is made here, kept until the collector has it, and sent when it can be.
+   *
+   * Once a period, and for no more different answers than the question declares: a second one is refused.
+   */
+  async answer(question, answer) {
+    const terms = question.announcement, now = Date.now();
+    if (today(now) < terms.opens || today(now) > terms.closes) {
+      throw new SourdineError("The question is not open today. Nothing was made.", "closed");
+    }
+    const value = question.value(answer), known = question.oracle.known(value);
+    const device = await this.device(question, now);
+    const reporter = new Reporter(device.secret);
+    const [row, tag] = [await reporter.row(question, known), await reporter.tag(question, known)];
+    const period = periodOf(terms.period, now);
+    const submission = {
+      id: hex(globalThis.crypto.getRandomValues(new Uint8Array(16))),
+      url: `${this.collector}/v1/questions/${question.fingerprint}/reports`,
+      body: question.line(row),
+    };
+    await this.store.change(async (devices, queue) => {
+      const [kept, waiting] = [await asked(devices.get(question.identity)), await asked(queue.count())];
+      if (kept.period === period) {
+        throw new SourdineError("This device has answered already. A second report would count it twice.", "answered");
+      }
+      const tags = kept.tags.includes(tag) ? kept.tags : [...kept.tags, tag];
+      if (tags.length > terms.answers) {
+        throw new SourdineError("This device has reported on as many different answers as the question allows.", "spent");
+      }
+      if (waiting >= MOST_WAITING) throw new SourdineError("Too many reports wait to be sent. Go online first.", "full");
+      devices.put({ ...kept, tags, period });
+      queue.put(submission);
+    });
+    return { ...submission, row: hex(row), sent: this.send() };
+  }
+
+  /** The device's secret for a question, a new one after as many days as the question declares. */
+  async device(question, now) {
+    const days = question.announcement.secret_days, fresh = (await Reporter.create()).secret;
+    return this.store.change(async (devices) => {
+      const kept = await asked(devices.get(question.identity));
+      const old = kept && days > 0 && now - Date.parse(kept.day) >= days * DAY;
+      const device = kept && !old ? kept : { ...kept, identity: question.identity, ...begun(fresh), period: kept?.period ?? null };
+      devices.put(device);
+      return device;
+    });
+  }
+
+  /** What waits to be sent. */
+  async waiting() {
+    return this.store.change((_, queue) => asked(queue.getAll()));
+  }
+
+  /** Send what waits; what the collector does not take now is kept under the same number. */
+  send() {
+    this.sending ??= this.sendAll().finally(() => { this.sending = null; });
+    return this.sending;
+  }
+
+  async sendAll() {
+    const outcome = { stored: 0, kept: 0, dropped: [] };
+    for (const submission of await this.waiting()) {
+      const status = await this.post(submission);
+      if (status === null) {
+        outcome.kept += 1;
+        continue;
+      }
+      await this.store.change((_, queue) => asked(queue.delete(submission.id)));
+      if (status < 300) outcome.stored += 1;
+      else outcome.dropped.push({ id: submission.id, status });
+    }
+    return outcome;
+  }
+
+  /** The status that settles a submission, or null where it has to be sent again. */
+  async post({ id, url, body }) {
+    if (Date.now() < this.retryAt) return null;
+    try {
+      const answer = await fetch(url, {
+        method: "POST",
+        body,
+        credentials: "omit",
+        referrerPolicy: "no-referrer",
+        cache: "no-store",
+        headers: { "Content-Type": "text/plain", "Idempotency-Key": id },
+      });
+      if (answer.status !== 408 && answer.status !== 429 && answer.status < 500) return answer.status;
+      const seconds = Math.min(Math.max(Number(answer.headers.get("Retry-After")) || 1, 1), 3600);
+      this.retryAt = Date.now() + seconds * 1000 * (1 + Math.random());
+    } catch {
+      // no answer: offline, or the collector is away; whether it has the report is not known, so it is sent again
+    }
+    return null;
+  }
+
+  /** Send whenever the browser comes online, and every so often; returns how to stop that. */
+  keepSending(seconds = 60) {
+    const send = () => { this.send().catch(() => {}); };
+    globalThis.addEventListener?.("online", send);
+    const timer = setInterval(send, seconds * 1000);
+    send();
+    return () => {
+      globalThis.removeEventListener?.("online", send);
+      clearInterval(timer);
+    };
+  }
+}
+
+const begun = (secret) => ({ secret, day: today(Date.now()), tags: [], period: null });

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.accounting.shuffling.blanket import Favours
 from sourdine.core import check
+from sourdine.core.codec import added
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
@@ -35,6 +36,9 @@ class HadamardResponse(CodedOracle):
     since any two rows agree as often as not. One block is one-bit Hadamard response. Unless given (0), B is
     the number of least variance at a frequency of 1/k, near (e^epsilon - 1)/2.
 
+    In one block column 0 votes for every category: it tells nothing, and whoever sends it raises all of them
+    at once. With `trivial=False` there is none, and the report is the column less 1.
+
     >>> HadamardResponse(epsilon=1, categories=1000).columns
     1024
     >>> HadamardResponse(epsilon=3, categories=1000).blocks
@@ -45,9 +49,11 @@ class HadamardResponse(CodedOracle):
     epsilon: Fraction
     categories: int
     blocks: int = 0
+    trivial: bool = added(True)
 
     def __post_init__(self) -> None:
         self.check_declared()
+        check.boolean("HadamardResponse", "trivial", self.trivial)
         blocks = check.integer("HadamardResponse", "blocks", self.blocks, 0, self.categories) or self._best()
         object.__setattr__(self, "blocks", blocks)
 
@@ -64,11 +70,23 @@ class HadamardResponse(CodedOracle):
 
     @property
     def codes(self) -> int:
-        return self.blocks * self.columns
+        return self.blocks * self.columns - self._left_out
+
+    @property
+    def _left_out(self) -> int:
+        """The columns that no report has: column 0 of a single block, unless it is wanted."""
+        return int(self.blocks == 1 and not self.trivial)
 
     @property
     def channel(self) -> Channel:
-        """A report from another block counts as half a vote for a category."""
+        """A report from another block counts as half a vote for a category.
+
+        Without column 0, which all rows agree on, two rows agree on fewer columns by one.
+        """
+        if self._left_out:
+            decay, quarter = math.exp(-self.epsilon), self.columns // 4
+            total = 2 * quarter - 1 + 2 * quarter * decay
+            return Channel((2 * quarter - 1) / total, (quarter - 1 + quarter * decay) / total)
         return Channel((1 + self._votes.lean) / 2, 0.5)
 
     @property
@@ -78,12 +96,18 @@ class HadamardResponse(CodedOracle):
     @property
     def revealing(self) -> float:
         """Rows of two blocks share no vote, and rows of one block agree on half of them."""
+        if self._left_out:
+            return self.channel.p * self.columns / (2 * self.columns - 4)
         votes = self._votes
         return (votes.own + votes.lean) / (2 if self.blocks > 1 else 4)
 
     @property
     def favours(self) -> tuple[Favours, ...]:
         """Two rows of a block agree on half of its columns, and the third row is their product."""
+        if self._left_out:
+            alone, both = (each / self.codes for each in (self.columns // 4, self.columns // 4 - 1))
+            third = alone if self.categories > 2 else 0.0
+            return (Favours(each=alone + both, alone=alone, both=both, third=third),)
         share, more = 1 / (2 * self.blocks), self.categories > 2
         same = Favours(each=share, alone=share / 2, both=share / 2, third=share / 2 if more else 0.0)
         if self.blocks == 1:
@@ -92,6 +116,15 @@ class HadamardResponse(CodedOracle):
         return (other, same) if self.categories > self.blocks else (other,)
 
     def encode(self, truth: Ints, bits: Bits) -> Ints:
+        codes = self._drawn(truth, bits)
+        if not self._left_out:
+            return codes
+        while len(again := np.flatnonzero(codes == 0)):  # as often whatever the truth is
+            codes[again] = self._drawn(truth[again], bits)
+        return codes - 1
+
+    def _drawn(self, truth: Ints, bits: Bits) -> Ints:
+        """A column of a block, column 0 among them."""
         row, block = np.divmod(truth, self.blocks)
         row += 1
         others = 2 * (self.blocks - 1)  # columns of other blocks, for each column that votes for the truth
@@ -114,6 +147,8 @@ class HadamardResponse(CodedOracle):
         Unless given, the mass is what it is on average when everybody else is spread over the others.
         """
         count = check.integer("HadamardResponse.variance", "reports", reports, 1, 1 << 62)
+        if self._left_out:
+            return self.channel.variance(frequency, count)
         f = np.clip(np.asarray(frequency, float), 0.0, 1.0)
         others = (self.categories / self.blocks - 1) / (self.categories - 1)
         m = f + (1 - f) * others if mass is None else np.clip(np.asarray(mass, float), f, 1.0)
@@ -131,6 +166,8 @@ class HadamardResponse(CodedOracle):
         owner = "HadamardResponse.error"
         level = check.confidence(owner, confidence)
         count = check.integer(owner, "reports", reports, 1, 1 << 62)
+        if self._left_out:
+            return self.channel.half_width(level, count)
         most = 1 / self._votes.lean
         return mean_error(2 * most, most + 1, float(self._spread(1.0, self._votes)), level, count)
 
@@ -162,7 +199,8 @@ class HadamardResponse(CodedOracle):
 
     def _signs(self, counts: Counts) -> tuple[Ints, Ints]:
         """For each category the votes for it less those against it, and all reports of its block."""
-        rows = walsh_hadamard(counts.sums.reshape(self.blocks, self.columns))
+        sums = np.concatenate([np.zeros(self._left_out, np.int64), counts.sums])
+        rows = walsh_hadamard(sums.reshape(self.blocks, self.columns))
         row, block = np.divmod(np.arange(self.categories), self.blocks)
         return rows[block, row + 1], rows[block, 0]
 
@@ -172,6 +210,12 @@ class HadamardResponse(CodedOracle):
             mechanism=cls(epsilon=Fraction(4, 3), categories=6, blocks=1),
             value=0,
             neighbour=5,
+            distance=Distance.hamming(),
+        )
+        yield Example(
+            mechanism=cls(epsilon=Fraction(4, 3), categories=6, blocks=1, trivial=False),
+            value=2,
+            neighbour=1,
             distance=Distance.hamming(),
         )
         yield Example(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sourdine.accounting.shuffling.blanket import Favours
 from sourdine.core import check
+from sourdine.core.codec import added
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
@@ -40,6 +41,10 @@ class OLH(CodedOracle):
     functions (proof in docs/guarantees/hashing.md). The report is seed * g + response. Unless given (0), g is
     the prime power of least variance at a frequency of 1/k, near e^epsilon + 1.
 
+    Seed 0 puts every category into group 0: it tells nothing, and whoever sends it with that group raises all
+    categories at once. With `trivial=False` there is none, and the report is (seed - 1) * g + response; two
+    categories then share a group a little less often, and the estimates follow that.
+
     >>> oracle = OLH(epsilon=1, categories=1000)
     >>> oracle.groups, oracle.digits, oracle.width
     (4, 5, 2)
@@ -49,10 +54,12 @@ class OLH(CodedOracle):
     epsilon: Fraction
     categories: int
     groups: int = 0
+    trivial: bool = added(True)
 
     def __post_init__(self) -> None:
         self.check_declared()
         owner = "OLH"
+        check.boolean(owner, "trivial", self.trivial)
         groups = check.integer(owner, "groups", self.groups, 0, MOST_ORDER) or self._best()
         if prime_of(groups) is None or groups ** (1 + _digits(groups, self.categories)) > MOST_CODES:
             must = f"be a power of a prime that leaves at most {check.power(MOST_CODES)} different reports"
@@ -62,7 +69,8 @@ class OLH(CodedOracle):
     def _best(self) -> int:
         k = self.categories
         fitting = (order for order in ORDERS if order ** (1 + _digits(order, k)) <= MOST_CODES)
-        return min(fitting, key=lambda order: float(_channel(self.epsilon, order).variance(1 / k, 1)))
+        channels = {order: _channel(self.epsilon, order, _apart(order, k, self.trivial)) for order in fitting}
+        return min(channels, key=lambda order: float(channels[order].variance(1 / k, 1)))
 
     @property
     def digits(self) -> int:
@@ -71,37 +79,49 @@ class OLH(CodedOracle):
 
     @property
     def codes(self) -> int:
-        codes: int = self.groups ** (1 + self.digits)
-        return codes
+        return self._seeds * self.groups
+
+    @property
+    def _seeds(self) -> int:
+        seeds: int = self.groups**self.digits
+        return seeds if self.trivial else seeds - 1
+
+    @property
+    def _apart(self) -> Fraction:
+        """How often a seed tells two categories apart."""
+        return _apart(self.groups, self.categories, self.trivial)
 
     @property
     def channel(self) -> Channel:
-        return _channel(self.epsilon, self.groups)
+        return _channel(self.epsilon, self.groups, self._apart)
 
     @property
     def revealing(self) -> float:
-        return (1 - 1 / self.groups) * self.channel.p
+        return float(self._apart) * self.channel.p
 
     @property
     def favours(self) -> tuple[Favours, ...]:
         """The third category is 0, in group 0 by every seed; 1 and g have groups that are independent."""
-        share = 1 / self.groups
-        alone = share * (1 - share)
-        third = alone * (1 - share) if self.categories > self.groups else alone
-        return (Favours(each=share, alone=alone, both=share**2, third=third if self.categories > 2 else 0.0),)
+        share, apart = Fraction(1, self.groups), self._apart
+        third = apart * (1 - share) if self.categories > self.groups else apart
+        third = third if self.categories > 2 else Fraction(0)
+        shares = (share, share * apart, share * (1 - apart), share * third)
+        return (Favours(*map(float, shares)),)
 
     def encode(self, truth: Ints, bits: Bits) -> Ints:
         space = vectors(self.groups, self.digits)
-        seeds = exact.uniform(self.groups**self.digits, truth.size, bits)
+        drawn = exact.uniform(self._seeds, truth.size, bits)
+        seeds = drawn if self.trivial else drawn + 1
         shifts = WeightTerms((1,) * self.groups, (self.epsilon, *(0,) * (self.groups - 1)))
         shift = table(shifts).sample(truth.size, bits)  # the response less the true group
-        return seeds * self.groups + space.field.add(space.dot(seeds, truth), shift)
+        return drawn * self.groups + space.field.add(space.dot(seeds, truth), shift)
 
     def supports(self, counts: Counts) -> Ints:
         """How many reports (seed, response) have <seed, x> = response: <(seed, response), (x, -1)> = 0."""
         space = vectors(self.groups, 1 + self.digits)
         candidates = np.arange(self.categories) * self.groups + space.field.minus[1]
-        return space.on_hyperplanes(counts.sums, candidates)
+        left_out = np.zeros(0 if self.trivial else self.groups, np.int64)
+        return space.on_hyperplanes(np.concatenate([left_out, counts.sums]), candidates)
 
     @classmethod
     def examples(cls) -> Iterator[Example]:
@@ -117,6 +137,12 @@ class OLH(CodedOracle):
             neighbour=4,
             distance=Distance.hamming(),
         )
+        yield Example(
+            mechanism=cls(epsilon=Fraction(4, 3), categories=7, groups=3, trivial=False),
+            value=3,
+            neighbour=0,
+            distance=Distance.hamming(),
+        )
 
 
 def _digits(groups: int, categories: int) -> int:
@@ -124,9 +150,18 @@ def _digits(groups: int, categories: int) -> int:
     return next(m for m in range(1, 65) if groups**m >= categories)
 
 
-def _channel(epsilon: Fraction, groups: int) -> Channel:
-    """The true group e^epsilon times as often as any other; another category shares it once in g."""
-    return Channel(1 / (1 + (groups - 1) * math.exp(-epsilon)), 1 / groups)
+def _apart(groups: int, categories: int, trivial: bool) -> Fraction:
+    """How often a seed tells two categories apart: all but 1/g of the seeds do, and never seed 0."""
+    seeds: int = groups ** _digits(groups, categories)
+    return Fraction(seeds - seeds // groups, seeds if trivial else seeds - 1)
+
+
+def _channel(epsilon: Fraction, groups: int, apart: Fraction) -> Channel:
+    """The true group e^epsilon times as often as any other; another category shares it if not told apart."""
+    p = 1 / (1 + (groups - 1) * math.exp(-epsilon))
+    if apart == 1 - Fraction(1, groups):
+        return Channel(p, 1 / groups)
+    return Channel(p, float(1 - apart) * p + float(apart) * math.exp(-epsilon) * p)
 
 
 @dataclass(frozen=True, kw_only=True)

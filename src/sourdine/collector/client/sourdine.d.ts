@@ -1,0 +1,116 @@
+/** What is refused, and why: `code` for programs, `message` for people. */
+export class SourdineError extends Error {
+  readonly code:
+    | "refused" | "changed" | "signature" | "price" | "oracle" | "older" | "unknown"
+    | "no-storage" | "closed" | "answered" | "spent" | "full";
+}
+
+/** A specification as `sourdine local spec` writes it. */
+export interface QuestionFile {
+  readonly format: "sourdine local 1" | "sourdine local 2";
+  readonly question: string;
+  readonly oracle: Readonly<Record<string, string | number | boolean>>;
+  readonly labels: readonly string[];
+  readonly fingerprint: string;
+}
+
+/** Cumulative probabilities in units of 2^-256, in hexadecimal digits, by law; compared, never trusted. */
+export type Thresholds = Readonly<Record<string, readonly string[]>>;
+
+/** The body of an announcement: the question and the terms it is asked on. */
+export interface Announcement {
+  readonly question: QuestionFile;
+  readonly thresholds: Thresholds;
+  readonly identity: string;
+  readonly width: number;
+  readonly version: number;
+  readonly opens: string;
+  readonly closes: string;
+  readonly period: "day" | "week" | "month" | "whole";
+  readonly retention: number;
+  readonly secret_days: number;
+  readonly answers: number;
+  readonly price: { readonly report: string; readonly device: string };
+}
+
+export interface AnnouncementFile {
+  readonly format: "sourdine announcement 1";
+  readonly announcement: string;
+  readonly signatures: readonly { readonly key: string; readonly signature: string }[];
+}
+
+/** "verified", or why it is not: no key was pinned, or this browser cannot check Ed25519. */
+export type SignatureState = "verified" | "unsupported" | "none";
+
+export interface Terms {
+  /** Raw Ed25519 public keys of whoever may ask, 64 hexadecimal digits each. */
+  readonly pins?: readonly string[];
+  /** Refuse a question whose signature was not verified. */
+  readonly requireSignature?: boolean;
+  /** Refuse a question that costs a device more than this epsilon in all. */
+  readonly mostEpsilon?: number | null;
+}
+
+export class Question {
+  readonly name: string;
+  readonly labels: readonly string[];
+  readonly fingerprint: string;
+  readonly identity: string;
+  /** The epsilon of one report as an exact fraction, or null for RAPPOR. */
+  readonly epsilon: string | null;
+  readonly signature: SignatureState;
+  readonly announcement: Partial<Announcement>;
+  readonly width: number;
+  readonly oracle: Oracle;
+  static read(file: QuestionFile, beside?: Partial<Announcement>, signature?: SignatureState): Promise<Question>;
+  /** A label as its category, or a number as it is; what is neither is refused. */
+  value(answer: string | number): number;
+  /** The line of a packed report, with its end. */
+  line(row: Uint8Array): string;
+}
+
+/** How reports are drawn: for tests and for those who bring their own stream of words. */
+export interface Oracle {
+  readonly width: number;
+  known(value: number): number;
+  sample(value: number, words: Words): Uint8Array;
+}
+
+/** The 64-bit words of a stream of bytes, the lowest byte first. */
+export class Words {
+  constructor(bytes: Uint8Array);
+}
+
+export function openAnnouncement(file: AnnouncementFile, terms?: Terms): Promise<Question>;
+
+/** The reports of a device with one secret: the same answer always has the same permanent noise. */
+export class Reporter {
+  readonly secret: CryptoKey;
+  constructor(secret: CryptoKey);
+  static create(): Promise<Reporter>;
+  static from(bytes: Uint8Array): Promise<Reporter>;
+  row(question: Question, value: number, fresh?: Uint8Array): Promise<Uint8Array>;
+  tag(question: Question, value: number): Promise<string>;
+}
+
+/** A submission as it leaves the device: nothing else does. */
+export interface Submission {
+  readonly id: string;
+  readonly url: string;
+  readonly body: string;
+}
+
+export interface Sending {
+  readonly stored: number;
+  readonly kept: number;
+  readonly dropped: readonly { readonly id: string; readonly status: number }[];
+}
+
+export class Client {
+  static open(options: Terms & { readonly collector: string; readonly database?: string }): Promise<Client>;
+  question(fingerprint: string): Promise<Question>;
+  answer(question: Question, answer: string | number): Promise<Submission & { readonly row: string; readonly sent: Promise<Sending> }>;
+  waiting(): Promise<readonly Submission[]>;
+  send(): Promise<Sending>;
+  keepSending(seconds?: number): () => void;
+}
