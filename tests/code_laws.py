@@ -83,7 +83,9 @@ def hadamard_response(m: Any, value: Any) -> Law:
     least = 1 if m.blocks == 1 and not m.trivial else 0
     return proportional(
         {
-            block * size + column - least: math.exp(m.epsilon) if block == own and signs[row][column] > 0 else 1.0
+            block * size + column - least: math.exp(m.epsilon)
+            if block == own and signs[row][column] > 0
+            else 1.0
             for block, column in itertools.product(range(m.blocks), range(least, size))
         }
     )

@@ -2,12 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import GRR, FrequencyOracle, NumericOracle, ProjectiveGeometry, choose
-from sourdine.local.choose import FREQUENCY, NUMERIC, kinds
-from sourdine.local.oracle import Oracle
+from sourdine.local import GRR, OLH, NumericOracle, ProjectiveGeometry, choose
+from sourdine.local.choose import FREQUENCY, NUMERIC, frequency_oracle, kinds
+from sourdine.local.oracle import CodeReports, FrequencyOracle, Oracle
 from tests import contract
 
 
@@ -37,8 +38,18 @@ def test_two_answers_are_k_ary_response() -> None:
 
 def test_many_answers_are_short_reports() -> None:
     oracle, why = choose(1, 1000)
-    assert isinstance(oracle, ProjectiveGeometry)
-    assert "3.69/n at a frequency of 1/1000" in why
+    assert isinstance(oracle, OLH)
+    assert "3.68/n at a frequency of 1/1000" in why
+    assert isinstance(choose(4, 1000).oracle, ProjectiveGeometry)
+
+
+@pytest.mark.parametrize("name", ["local-hashing", "hadamard"])
+def test_no_report_to_a_new_question_supports_every_category(name: str) -> None:
+    oracle, _ = frequency_oracle(name, epsilon=1, categories=11)
+    assert isinstance(oracle, CodeReports)
+    assert isinstance(oracle, FrequencyOracle)
+    supports = [oracle.supports(oracle.tally(np.array([code]))).sum() for code in range(oracle.codes)]
+    assert max(supports) < oracle.categories
 
 
 def test_a_frequency_can_be_stated() -> None:
