@@ -1,9 +1,9 @@
 """The probabilities of an oracle's draws as whole numbers, for clients that have neither floats nor balls.
 
-A client draws as `sample` does for one answer: a uniform number U of as many bits as it takes is compared with
-cumulative probabilities. Those are sent beside a question, each as floor(2^256 P[X <= i]) in hexadecimal
-digits, for all outcomes but the last. They are no part of the question, since epsilon fixes them: a client with
-big integers computes them and compares (docs/how_to/browser_client.md).
+A client draws as `sample` does for one answer: a uniform number of as many bits as it takes is compared
+with cumulative probabilities. Those are sent beside a question, each as floor(2^256 P[X <= i]) in
+hexadecimal digits, for all outcomes but the last. They are no part of the question, since epsilon fixes
+them: a client with big integers computes them and compares (docs/how_to/browser_client.md).
 """
 
 from fractions import Fraction

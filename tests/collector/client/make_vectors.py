@@ -2,8 +2,8 @@
 
     python -m tests.collector.client.make_vectors
 
-`reports` are those of a device with a secret, as it sends them; `draws` take their words from a stream that is
-written down, chosen so that 64 bits do not settle them.
+`reports` are those of a device with a secret, as it sends them; `draws` take their words from a stream that
+is written down, chosen so that 64 bits do not settle them.
 """
 
 import json

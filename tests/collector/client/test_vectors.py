@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 VECTORS = json.loads(make_vectors.FILE.read_text(encoding="ascii"))
 MADE = sum(len(case["reports"]) + len(case["draws"]) for case in VECTORS["cases"])
-RUN = "const {run} = await import('%s'); return run(await (await fetch('vectors.json')).json());"
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -47,25 +46,26 @@ def test_every_oracle_of_the_client_is_among_them() -> None:
     }
 
 
+def of_node(vectors: object) -> Any:
+    """What the runner says in Node."""
+    script = "const {run} = await import(given[0]); console.log(JSON.stringify(await run(given[1])));"
+    return node.run(script, [(node.CLIENT / "vectors.js").as_uri(), vectors])
+
+
 def test_node_makes_them() -> None:
-    url = (node.CLIENT / "vectors.js").as_uri()
-    script = (
-        f"const {{run}} = await import({json.dumps(url)}); console.log(JSON.stringify(await run(given)));"
-    )
-    assert node.run(script, VECTORS) == {"cases": len(VECTORS["cases"]), "made": MADE, "wrong": []}
+    assert of_node(VECTORS) == {"cases": len(VECTORS["cases"]), "made": MADE, "wrong": []}
 
 
 def test_chromium_makes_them(page: "Page", folder: str) -> None:
     page.goto(f"{folder}/vectors.json")
-    script = "async () => { %s }" % RUN % f"{folder}/vectors.js"
+    script = """async () => {
+      const { run } = await import(new URL("vectors.js", location));
+      return run(await (await fetch("vectors.json")).json());
+    }"""
     assert page.evaluate(script) == {"cases": len(VECTORS["cases"]), "made": MADE, "wrong": []}
 
 
 def test_a_changed_vector_is_told() -> None:
     first = VECTORS["cases"][1]
     other = {**first, "reports": [{**one, "row": "ff"} for one in first["reports"]]}
-    url = (node.CLIENT / "vectors.js").as_uri()
-    script = (
-        f"const {{run}} = await import({json.dumps(url)}); console.log(JSON.stringify(await run(given)));"
-    )
-    assert len(node.run(script, {"cases": [other]})["wrong"]) == len(first["reports"])
+    assert len(of_node({"cases": [other]})["wrong"]) == len(first["reports"])
