@@ -71,7 +71,7 @@ def choose(
     count = check.integer("choose", "categories", categories, 2, MOST_CATEGORIES)
     share = Fraction(1, count) if frequency is None else frequency
     share = check.between("choose", "frequency", share, Fraction(0), Fraction(1))
-    oracles = [made(kind, epsilon=level, categories=count) for kind in kinds()]
+    oracles = [new_oracle(kind, epsilon=level, categories=count) for kind in kinds()]
     offers = [_Offer(each, float(each.variance(float(share), 1))) for each in oracles]
     best, *rest = sorted(offers, key=lambda offer: offer.cost)
     least = min(offers, key=lambda offer: offer.variance)
@@ -97,7 +97,7 @@ def kinds() -> list[Callable[..., FrequencyOracle]]:
     return [kind for kind in oracles if not inspect.isabstract(kind) and _needs(kind) == _DECLARED]
 
 
-def made(
+def new_oracle(
     kind: Callable[..., FrequencyOracle], *, epsilon: Fraction | float, categories: int
 ) -> FrequencyOracle:
     """An oracle for a new question: one that has no report that supports every category."""
@@ -180,7 +180,7 @@ def frequency_oracle(name: str, *, epsilon: Number, categories: int) -> tuple[Fr
     if name == AUTO:
         return choose(epsilon, categories)
     _known(name, FREQUENCY)
-    oracle = made(FREQUENCY[name], epsilon=epsilon, categories=categories)
+    oracle = new_oracle(FREQUENCY[name], epsilon=epsilon, categories=categories)
     return oracle, f"{type(oracle).__name__} was asked for"
 
 
