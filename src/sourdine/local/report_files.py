@@ -9,7 +9,7 @@ import json
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
@@ -43,17 +43,21 @@ class FileCounts:
     """Files that were left out, each with the file that it is a copy of."""
 
 
-def count_files(question: Question, paths: Sequence[Path]) -> FileCounts:
+def count_files(
+    question: Question, paths: Sequence[Path], watch: Callable[[Bytes], None] = lambda rows: None
+) -> FileCounts:
     """Count files of reports or of counts; what is no line of this question is set apart.
 
     Memory is bounded whatever the sizes. Where reports have numbers and there are more than fit, files are
-    read in several passes, each of which counts the reports of its part of the numbers.
+    read in several passes, each of which counts the reports of its part of the numbers. `watch` sees the rows
+    that are counted.
     """
     with tempfile.TemporaryDirectory(prefix="sourdine-") as folder:
-        return _count(question, {path: _lasting(path, Path(folder) / str(i)) for i, path in enumerate(paths)})
+        places = {path: _lasting(path, Path(folder) / str(i)) for i, path in enumerate(paths)}
+        return _count(question, places, watch)
 
 
-def _count(question: Question, places: dict[Path, Path]) -> FileCounts:
+def _count(question: Question, places: dict[Path, Path], watch: Callable[[Bytes], None]) -> FileCounts:
     """Of each file as it was named, where it lies."""
     unlike, copies = _without_copies(places)
     total = question.tally(np.zeros((0, question.oracle.width), np.uint8))
@@ -72,6 +76,7 @@ def _count(question: Question, places: dict[Path, Path]) -> FileCounts:
                 for batch in batches(file, question.fingerprint, question.oracle):
                     rows, repeated = past.new(batch)
                     total += question.tally(rows)
+                    watch(rows)
                     faults[LineFault.REPEATED] += repeated
                     if part == 0:
                         for fault, numbers in batch.faults.items():

@@ -59,7 +59,8 @@ def thresholds(oracle: Oracle) -> Thresholds:
             return {"truth": _odds(epsilon, Fraction(1))}
         case Piecewise() | SquareWave():
             return {"inside": _window(oracle)}
-        case Hybrid(epsilon=epsilon, share=share):
+        case Hybrid(epsilon=epsilon):
+            share = Fraction(oracle.share or 0)
             truth, slides = _odds(epsilon, Fraction(1)), WeightTerms((1 - share, share), (0, 0))
             return {"inside": _window(oracle), "slides": _written(slides), "truth": truth}
     raise InvalidParameter(

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,13 +12,14 @@ import typer
 
 from sourdine.cli.local.encode import SpecFile, read_question
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import AsJson
+from sourdine.cli.shared.parse import AsJson, number
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 
 if TYPE_CHECKING:
     from sourdine.local.estimate import Estimate, Floats
+    from sourdine.local.poisoning import Reach, Sign
     from sourdine.local.question import Question
     from sourdine.local.report_files import FileCounts
 
@@ -57,9 +59,15 @@ def estimate(
     counts: Annotated[
         Path | None, typer.Option(help="Write the counts here: they can be added to others' later.")
     ] = None,
+    attackers: Annotated[
+        str, typer.Option(help="The share of made-up reports whose reach is told beside each estimate.")
+    ] = "1%",
     as_json: AsJson = False,
 ) -> None:
     """Count reports and estimate what is behind them, with intervals. Bad lines are set apart and told.
+
+    Beside each estimate stands how far a share of attackers could have moved it, whatever they sent; signs that
+    reports were made up, such as many equal ones, are warned of.
 
     A copy of a file is left out, and a report with a number, as 'sourdine collect export' writes it, counts
     once, in however many files it is.
@@ -67,6 +75,7 @@ def estimate(
     Examples: sourdine local estimate coffee.json monday.txt tuesday.txt ·
     sourdine local estimate coffee.json reports.txt --constrain simplex --json
     """
+    from sourdine.local.poisoning import RowWatch, alarms, attackers_reach, has_reach, signs_of_counts
     from sourdine.local.report_files import count_files
 
     question = read_question(spec)
@@ -74,19 +83,42 @@ def estimate(
     show.check_place(counts)
     show.refuse_existing([counts])
     refuse_twice(reports)
-    files = count_files(question, reports)
+    share = _share(attackers)
+    watch = RowWatch(question.oracle)
+    files = count_files(question, reports, watch.add)
     total = files.counts
     if not total.reports and files.faults:
         raise InvalidParameter(f"No report was counted: {'; '.join(_not_counted(files))}. Check the files.")
     answer = _in_rows(question.estimate(total, level))
     values = _constrained(constrain, question, answer)
+    reach = attackers_reach(question.oracle, answer, share) if has_reach(question.oracle) else None
+    signs = (*signs_of_counts(question.oracle, total), *watch.signs())
     if counts is not None:
         show.keep(json.dumps(total.to_json()) + "\n", counts)
     if as_json:
-        show.document(_document(question, answer, values) | _apart(files))
+        show.document(_document(question, answer, values, reach) | _quality(signs) | _apart(files))
     else:
-        _print(question, answer, values, constrain)
+        _print(question, answer, values, constrain, reach)
+        for sentence in alarms(signs):
+            show.warn(sentence)
         _tell(files)
+
+
+def _share(text: str) -> Fraction:
+    """A share of attackers as people write it: 1%, or 0.01."""
+    if text.rstrip().endswith("%"):
+        return number("local estimate", "attackers", text.rstrip()[:-1], 0, 50) / 100
+    return number("local estimate", "attackers", text, 0, Fraction(1, 2))
+
+
+def _quality(signs: "Sequence[Sign]") -> dict[str, object]:
+    """What the tests of made-up reports say."""
+    return {
+        "quality": [
+            {"test": sign.name, "value": sign.value, "expected": sign.expected, "alarm": sign.alarm}
+            for sign in signs
+        ]
+    }
 
 
 def _apart(files: "FileCounts") -> dict[str, object]:
@@ -146,8 +178,12 @@ def _constrained(constrain: str, question: "Question", answer: "Estimate") -> "F
     return known[constrain](answer.value)
 
 
-def _document(question: "Question", answer: "Estimate", values: "Floats") -> dict[str, object]:
+def _document(
+    question: "Question", answer: "Estimate", values: "Floats", reach: "Reach | None"
+) -> dict[str, object]:
+    ends = _no_reach(len(answer.value)) if reach is None else zip(reach.up.flat, reach.down.flat, strict=True)
     return {
+        "attackers": None if reach is None else reach.share,
         "question": question.name,
         "specification": question.fingerprint,
         "reports": answer.reports,
@@ -161,14 +197,17 @@ def _document(question: "Question", answer: "Estimate", values: "Floats") -> dic
                 "standard_error": math.sqrt(variance),
                 "lower": float(low),
                 "upper": float(high),
+                "moved_up": None if up is None else float(up),
+                "moved_down": None if down is None else float(down),
             }
-            for name, value, raw, variance, low, high in zip(
+            for name, value, raw, variance, low, high, (up, down) in zip(
                 _names(question, answer),
                 values,
                 answer.value,
                 answer.variance.tolist(),
                 answer.lower,
                 answer.upper,
+                ends,
                 strict=True,
             )
         ],
@@ -183,21 +222,34 @@ def _names(question: "Question", answer: "Estimate") -> Sequence[str]:
     return question.labels or [str(i) for i in range(len(answer.value))]
 
 
-def _print(question: "Question", answer: "Estimate", values: "Floats", constrain: str) -> None:
+def _no_reach(count: int) -> Iterator[tuple[None, None]]:
+    return ((None, None) for _ in range(count))
+
+
+def _print(
+    question: "Question", answer: "Estimate", values: "Floats", constrain: str, reach: "Reach | None"
+) -> None:
     import numpy as np
 
     names = _names(question, answer)
     order = np.argsort(-values, kind="stable")[:_MOST_ROWS]
     percent = f"{100 * answer.confidence:g} % interval"
-    show.table(
-        (question.name, "estimate", percent),
-        [(names[i], f"{values[i]:.4f}", f"{answer.lower[i]:.4f} to {answer.upper[i]:.4f}") for i in order],
-        numbers=("estimate", percent),
-    )
+    columns = (question.name, "estimate", percent)
+    rows = [(names[i], f"{values[i]:.4f}", f"{answer.lower[i]:.4f} to {answer.upper[i]:.4f}") for i in order]
+    if reach is not None and reach.share:
+        columns += (f"{100 * reach.share:g} % attackers",)
+        rows = [(*row, f"+{reach.up[i]:.4f} −{reach.down[i]:.4f}") for row, i in zip(rows, order, strict=True)]
+    show.table(columns, rows, numbers=columns[1:])
     if len(order) < len(values):
         show.line(f"and {len(values) - len(order):,} more; --json shows them all.")
     show.say(
         f"{counted(answer.reports, 'report')}. Each interval is about those who reported, not about others."
+        + (
+            f" If {100 * reach.share:g} % of the reports were made up to spoil the survey, they moved an estimate "
+            "by no more than stands beside it."
+            if reach is not None and reach.share
+            else ""
+        )
         + (
             " An estimate below 0 or above 1 is so by noise; --constrain simplex makes shares of all."
             if constrain == "none" and len(values) > 1 and np.any((values < 0) | (values > 1))

@@ -204,6 +204,14 @@ class HadamardResponse(CodedOracle):
         row, block = np.divmod(np.arange(self.categories), self.blocks)
         return rows[block, row + 1], rows[block, 0]
 
+    def support_sizes(self) -> Ints:
+        row, block = np.divmod(np.arange(self.categories), self.blocks)
+        every = np.zeros((self.blocks, self.columns), np.int64)
+        every[block, row + 1] = 1
+        votes = (every.sum(axis=1, keepdims=True) + walsh_hadamard(every)) // 2
+        sizes: Ints = votes.reshape(-1)[self._left_out :]
+        return sizes
+
     @classmethod
     def examples(cls) -> Iterator[Example]:
         yield Example(

@@ -103,10 +103,9 @@ class OLH(CodedOracle):
     def favours(self) -> tuple[Favours, ...]:
         """The third category is 0, in group 0 by every seed; 1 and g have groups that are independent."""
         share, apart = Fraction(1, self.groups), self._apart
-        third = apart * (1 - share) if self.categories > self.groups else apart
-        third = third if self.categories > 2 else Fraction(0)
-        shares = (share, share * apart, share * (1 - apart), share * third)
-        return (Favours(*map(float, shares)),)
+        others = 1 - share if self.categories > self.groups else Fraction(self.categories > 2)
+        each, alone, both, third = (float(share * part) for part in (1, apart, 1 - apart, apart * others))
+        return (Favours(each=each, alone=alone, both=both, third=third),)
 
     def encode(self, truth: Ints, bits: Bits) -> Ints:
         space = vectors(self.groups, self.digits)
@@ -122,6 +121,12 @@ class OLH(CodedOracle):
         candidates = np.arange(self.categories) * self.groups + space.field.minus[1]
         left_out = np.zeros(0 if self.trivial else self.groups, np.int64)
         return space.on_hyperplanes(np.concatenate([left_out, counts.sums]), candidates)
+
+    def support_sizes(self) -> Ints:
+        space = vectors(self.groups, 1 + self.digits)
+        every = np.zeros(self.groups ** (1 + self.digits), np.int64)
+        every[np.arange(self.categories) * self.groups + space.field.minus[1]] = 1
+        return space.on_hyperplanes(every, np.arange(len(every) - self.codes, len(every)))
 
     @classmethod
     def examples(cls) -> Iterator[Example]:

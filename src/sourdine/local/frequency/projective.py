@@ -120,6 +120,12 @@ class ProjectiveGeometry(CodedOracle):
         spread[_vector(g, t, np.arange(self.codes))] = counts.sums
         return vectors(g, t).on_hyperplanes(spread, _vector(g, t, np.arange(self.categories)))
 
+    def support_sizes(self) -> Ints:
+        g, t = self.order, self.coordinates
+        every = np.zeros(g**t, np.int64)
+        every[_vector(g, t, np.arange(self.categories))] = 1
+        return vectors(g, t).on_hyperplanes(every, _vector(g, t, np.arange(self.codes)))
+
     @classmethod
     def examples(cls) -> Iterator[Example]:
         yield Example(

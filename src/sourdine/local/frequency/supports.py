@@ -99,6 +99,10 @@ class CodedOracle(CodeReports, TellingOracle):
     def encode(self, truth: Ints, bits: Bits) -> Ints:
         """The reports of categories, all of them within 0 .. k-1."""
 
+    @abstractmethod
+    def support_sizes(self) -> Ints:
+        """How many categories each report favours."""
+
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         truth = self.truth(values)
         flat, reports = truth.reshape(-1), np.empty(truth.size, np.int64)

@@ -1,0 +1,84 @@
+"""How far a share of attackers could have moved an estimate, whatever they sent.
+
+Honest devices can send every report, so no test sees a careful attacker; but each report moves an estimate by
+a known amount at most, and that can be said beside it (docs/guarantees/poisoning.md).
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.local.estimate import Estimate
+from sourdine.local.frequency.hadamard import HadamardResponse
+from sourdine.local.numeric.oracle import UnbiasedOracle
+from sourdine.local.oracle import FrequencyOracle, Oracle
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """What a share of attackers among those who reported could have done, for each value of an estimate.
+
+    `up` and `down` say how far they could have moved it, each at least 0; `lower` and `upper` are an interval
+    for the honest people alone, whatever the others sent, at the estimate's confidence.
+    """
+
+    share: float
+    up: Floats
+    down: Floats
+    lower: Floats
+    upper: Floats
+
+
+def attackers_reach(oracle: Oracle, estimate: Estimate, share: Fraction | float) -> Reach:
+    """How far attackers could have moved an estimate, if they sent this share of its reports.
+
+    An estimate is the mean of what each report alone would give, between g- and g+. If attackers sent a share
+    b of the reports, it is (1 - b) times that of the honest people, plus b times something from g- to g+: so
+    it lies at most b (g+ - f) above the honest value f and b (f - g-) below. For shares g+ = (1 - q)/(p - q)
+    and g- = -q/(p - q).
+
+    >>> from sourdine.local import GRR
+    >>> from sourdine.testing import SeededBits
+    >>> oracle = GRR(epsilon=1, categories=10)
+    >>> counts = oracle.tally(oracle.sample([0] * 1000, SeededBits(1)))
+    >>> attackers_reach(oracle, oracle.estimate(counts), 0.01).up[1].round(2)  # 6.24 for each unit
+    np.float64(0.06)
+    """
+    part = float(check.between("attackers_reach", "share", share, Fraction(0), Fraction(1, 2)))
+    low, high, least, most = report_range(oracle)
+    honest = np.clip(estimate.value, least, most)
+    return Reach(
+        part,
+        part * np.maximum(high - honest, 0.0),
+        part * np.maximum(honest - low, 0.0),
+        np.clip((estimate.lower - part * high) / (1 - part), least, most),
+        np.clip((estimate.upper - part * low) / (1 - part), least, most),
+    )
+
+
+def has_reach(oracle: Oracle) -> bool:
+    """Whether it is known how far attackers could move what this oracle estimates."""
+    return isinstance(oracle, FrequencyOracle | UnbiasedOracle)
+
+
+def report_range(oracle: Oracle) -> tuple[float, float, float, float]:
+    """The least and largest value that one report alone gives, and those that an honest person can have."""
+    if isinstance(oracle, HadamardResponse) and oracle.blocks > 1:
+        lean = 2 * oracle.channel.p - 1
+        return -1 / lean, 1 / lean, 0.0, 1.0
+    if isinstance(oracle, FrequencyOracle):
+        p, q = oracle.channel
+        return -q / (p - q), (1 - q) / (p - q), 0.0, 1.0
+    if isinstance(oracle, UnbiasedOracle):
+        ends = oracle.middle + oracle.reach * np.array([oracle.decoded.min(), oracle.decoded.max()])
+        return float(ends[0]), float(ends[1]), float(oracle.lower), float(oracle.upper)
+    raise InvalidParameter(
+        f"How far attackers could move an estimate is known for shares and for means, and not for "
+        f"{type(oracle).__name__}. Leave the attackers out."
+    )
