@@ -79,7 +79,9 @@ def test_attackers_who_send_the_worst_move_it_as_far_as_stated(oracle: Oracle) -
     assert (reach.up >= 0).all()
     assert (reach.down >= 0).all()
     assert (reach.lower <= reach.upper).all()
-    assert reach.lower.flat[0] <= np.clip(alone.value.flat[0], *report_range(oracle)[2:]) <= reach.upper.flat[0]
+    assert (
+        reach.lower.flat[0] <= np.clip(alone.value.flat[0], *report_range(oracle)[2:]) <= reach.upper.flat[0]
+    )
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ def estimate(
 ) -> None:
     """Count reports and estimate what is behind them, with intervals. Bad lines are set apart and told.
 
-    Beside each estimate stands how far a share of attackers could have moved it, whatever they sent; signs that
-    reports were made up, such as many equal ones, are warned of.
+    Beside each estimate stands how far a share of attackers could have moved it, whatever they sent; signs
+    that reports were made up, such as many equal ones, are warned of.
 
     A copy of a file is left out, and a report with a number, as 'sourdine collect export' writes it, counts
     once, in however many files it is.
@@ -234,19 +234,23 @@ def _print(
     names = _names(question, answer)
     order = np.argsort(-values, kind="stable")[:_MOST_ROWS]
     percent = f"{100 * answer.confidence:g} % interval"
-    columns = (question.name, "estimate", percent)
-    rows = [(names[i], f"{values[i]:.4f}", f"{answer.lower[i]:.4f} to {answer.upper[i]:.4f}") for i in order]
+    columns: tuple[str, ...] = (question.name, "estimate", percent)
+    rows: list[tuple[str, ...]] = [
+        (names[i], f"{values[i]:.4f}", f"{answer.lower[i]:.4f} to {answer.upper[i]:.4f}") for i in order
+    ]
     if reach is not None and reach.share:
         columns += (f"{100 * reach.share:g} % attackers",)
-        rows = [(*row, f"+{reach.up[i]:.4f} −{reach.down[i]:.4f}") for row, i in zip(rows, order, strict=True)]
+        rows = [
+            (*row, f"+{reach.up[i]:.4f} −{reach.down[i]:.4f}") for row, i in zip(rows, order, strict=True)
+        ]
     show.table(columns, rows, numbers=columns[1:])
     if len(order) < len(values):
         show.line(f"and {len(values) - len(order):,} more; --json shows them all.")
     show.say(
         f"{counted(answer.reports, 'report')}. Each interval is about those who reported, not about others."
         + (
-            f" If {100 * reach.share:g} % of the reports were made up to spoil the survey, they moved an estimate "
-            "by no more than stands beside it."
+            f" If {100 * reach.share:g} % of the reports were made up to spoil the survey, they moved an "
+            "estimate by no more than stands beside it."
             if reach is not None and reach.share
             else ""
         )

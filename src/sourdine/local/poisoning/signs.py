@@ -53,8 +53,8 @@ class Sign:
         if not self.alarm:
             return f"{self.name}: {self.value:,.4g}, as honest reports have it ({self.expected})."
         often = "never" if self.chance == 0 else f"less than once in {1 / self.chance:.0e} surveys"
-        seen = f"{self.name}: {self.value:,.4g}; honest reports have {self.expected}, and this {often}."
-        return f"{seen} {self.meaning}"
+        what = f"{self.name}: {self.value:,.4g}; honest reports have {self.expected}, and this {often}."
+        return f"{what} {self.meaning}"
 
 
 def alarms(signs: Iterable[Sign]) -> list[str]:
@@ -136,7 +136,7 @@ def _commonest(oracle: Oracle, counts: Counts) -> Sign | None:
         return None
     if len(sums) < 2 or likely >= 1:
         return None
-    return _repeated(what, int(sums.max()), counts.reports, likely, len(sums))
+    return _repeat_sign(what, int(sums.max()), counts.reports, likely, len(sums))
 
 
 def _commonest_column(oracle: HadamardResponse, sums: Ints) -> Sign | None:
@@ -145,13 +145,13 @@ def _commonest_column(oracle: HadamardResponse, sums: Ints) -> Sign | None:
     if likely >= 1:
         return None
     signs = [
-        _repeated("column of a block", int(block.max()), int(block.sum()), likely, oracle.codes)
+        _repeat_sign("column of a block", int(block.max()), int(block.sum()), likely, oracle.codes)
         for block in sums
     ]
     return min(signs, key=lambda sign: sign.chance)
 
 
-def _repeated(what: str, most: int, reports: int, likely: float, kinds: int) -> Sign:
+def _repeat_sign(what: str, most: int, reports: int, likely: float, kinds: int) -> Sign:
     return Sign(
         f"Reports with the commonest {what}",
         most,
@@ -163,7 +163,9 @@ def _repeated(what: str, most: int, reports: int, likely: float, kinds: int) -> 
 
 def _outside(oracle: Oracle, counts: Counts) -> Sign | None:
     """The supports furthest below what a category has that nobody holds, or above one that all hold."""
-    if not isinstance(oracle, FrequencyOracle) or (isinstance(oracle, HadamardResponse) and oracle.blocks > 1):
+    if not isinstance(oracle, FrequencyOracle) or (
+        isinstance(oracle, HadamardResponse) and oracle.blocks > 1
+    ):
         return None
     (p, q), n = oracle.channel, counts.reports
     supports = oracle.supports(counts)
@@ -175,7 +177,7 @@ def _outside(oracle: Oracle, counts: Counts) -> Sign | None:
         float(oracle.channel.estimate(count / n)),
         "shares from 0 to 1, but for noise",
         min(1.0, 2 * oracle.categories * tail),
-        "No answers that people can have make this likely: reports were made up to lower or raise a category.",
+        "No answers that people can have make this likely: reports were made up to move a category.",
     )
 
 
