@@ -1,9 +1,7 @@
 """`sourdine local estimate`: what many reports say together, none of whose files is counted twice."""
 
 import json
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +17,7 @@ from sourdine.core.format import counted
 
 if TYPE_CHECKING:
     from sourdine.local.estimate import Estimate, Floats
-    from sourdine.local.poisoning import Reach, Sign
+    from sourdine.local.poisoning import Reach
     from sourdine.local.question import Question
     from sourdine.local.report_files import FileCounts
 
@@ -77,6 +75,7 @@ def estimate(
     """
     from sourdine.local.poisoning import RowWatch, alarms, attackers_reach, has_reach, signs_of_counts
     from sourdine.local.report_files import count_files
+    from sourdine.local.survey_result import estimate_document, in_rows, quality_document
 
     question = read_question(spec)
     level = check.confidence("local estimate", confidence)
@@ -89,14 +88,14 @@ def estimate(
     total = files.counts
     if not total.reports and files.faults:
         raise InvalidParameter(f"No report was counted: {'; '.join(_not_counted(files))}. Check the files.")
-    answer = _in_rows(question.estimate(total, level))
+    answer = in_rows(question.estimate(total, level))
     values = _constrained(constrain, question, answer)
     reach = attackers_reach(question.oracle, answer, share) if has_reach(question.oracle) else None
     signs = (*signs_of_counts(question.oracle, total), *watch.signs())
     if counts is not None:
         show.keep(json.dumps(total.to_json()) + "\n", counts)
     if as_json:
-        show.document(_document(question, answer, values, reach) | _quality(signs) | _apart(files))
+        show.document(estimate_document(question, answer, values, reach) | quality_document(signs) | _apart(files))
     else:
         _print(question, answer, values, constrain, reach)
         for sentence in alarms(signs):
@@ -109,16 +108,6 @@ def _share(text: str) -> Fraction:
     if text.rstrip().endswith("%"):
         return number("local estimate", "attackers", text.rstrip()[:-1], 0, 50) / 100
     return number("local estimate", "attackers", text, 0, Fraction(1, 2))
-
-
-def _quality(signs: "Sequence[Sign]") -> dict[str, object]:
-    """What the tests of made-up reports say."""
-    return {
-        "quality": [
-            {"test": sign.name, "value": sign.value, "expected": sign.expected, "alarm": sign.alarm}
-            for sign in signs
-        ]
-    }
 
 
 def _apart(files: "FileCounts") -> dict[str, object]:
@@ -151,16 +140,6 @@ def _not_counted(files: "FileCounts") -> Iterator[str]:
         yield f"{path}, a copy of {other}"
 
 
-def _in_rows(answer: "Estimate") -> "Estimate":
-    """A single number, such as a mean, as a row of one."""
-    import numpy as np
-
-    value, variance, lower, upper = map(
-        np.atleast_1d, (answer.value, answer.variance, answer.lower, answer.upper)
-    )
-    return replace(answer, value=value, variance=variance, lower=lower, upper=upper)
-
-
 def _constrained(constrain: str, question: "Question", answer: "Estimate") -> "Floats":
     """The values, mended as asked for."""
     from sourdine.local import consistency as shapes
@@ -178,60 +157,14 @@ def _constrained(constrain: str, question: "Question", answer: "Estimate") -> "F
     return known[constrain](answer.value)
 
 
-def _document(
-    question: "Question", answer: "Estimate", values: "Floats", reach: "Reach | None"
-) -> dict[str, object]:
-    ends = _no_reach(len(answer.value)) if reach is None else zip(reach.up.flat, reach.down.flat, strict=True)
-    return {
-        "attackers": None if reach is None else reach.share,
-        "question": question.name,
-        "specification": question.fingerprint,
-        "reports": answer.reports,
-        "confidence": answer.confidence,
-        "epsilon": float(question.oracle.spend.loss().epsilon),
-        "answers": [
-            {
-                "answer": name,
-                "value": float(value),
-                "unbiased": float(raw),
-                "standard_error": math.sqrt(variance),
-                "lower": float(low),
-                "upper": float(high),
-                "moved_up": None if up is None else float(up),
-                "moved_down": None if down is None else float(down),
-            }
-            for name, value, raw, variance, low, high, (up, down) in zip(
-                _names(question, answer),
-                values,
-                answer.value,
-                answer.variance.tolist(),
-                answer.lower,
-                answer.upper,
-                ends,
-                strict=True,
-            )
-        ],
-    }
-
-
-def _names(question: "Question", answer: "Estimate") -> Sequence[str]:
-    from sourdine.local.oracle import FrequencyOracle
-
-    if not isinstance(question.oracle, FrequencyOracle):
-        return ["mean"]
-    return question.labels or [str(i) for i in range(len(answer.value))]
-
-
-def _no_reach(count: int) -> Iterator[tuple[None, None]]:
-    return ((None, None) for _ in range(count))
-
-
 def _print(
     question: "Question", answer: "Estimate", values: "Floats", constrain: str, reach: "Reach | None"
 ) -> None:
     import numpy as np
 
-    names = _names(question, answer)
+    from sourdine.local.survey_result import answer_names
+
+    names = answer_names(question, answer)
     order = np.argsort(-values, kind="stable")[:_MOST_ROWS]
     percent = f"{100 * answer.confidence:g} % interval"
     columns: tuple[str, ...] = (question.name, "estimate", percent)

@@ -1,0 +1,240 @@
+"""The signed question: what devices are asked, until when, what is kept of their reports, and what it costs.
+
+Whoever asks signs it with a key that never lies on the server. The server hands on the very bytes, and a
+device takes a question only from a key that it knows, so that no server can ask for more than was announced.
+
+The file is JSON with `format`, `announcement` (the text of the body) and `signatures`. Signed by Ed25519 is
+the line 'sourdine announcement/1' and then that text, character by character, in UTF-8.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+
+from sourdine.accounting.certificate.keys import PublicKey, SigningKey
+from sourdine.collector.period import Period, day_of
+from sourdine.core import check
+from sourdine.core.codec import unambiguous
+from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.format import shorten_up
+from sourdine.local.question import Question
+from sourdine.local.rappor.oracle import RapporOracle
+
+FORMAT = "sourdine announcement 1"
+FIRST = "sourdine announcement/1\n"
+SUFFIX = ".announcement.json"
+_LONGEST = 1 << 26  # bytes of a file: thresholds of many categories are long
+_SIGNATURE, _ID = re.compile("[0-9a-f]{128}"), re.compile("[0-9a-f]{32}")
+_MOST_DAYS = 100 * 366
+_MOST_VERSION = 1 << 31
+_OWNER = "Announcement"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Announcement:
+    """A question with its dates, what is kept of reports, and how devices are to answer.
+
+    `opens` and `closes` are the first and last day, by the clock of UTC. `retention` is for how many days
+    after its period a report is kept on its own; its part in the counts stays. A device reports on at most
+    `answers` different answers under one secret, and draws a new secret after `secret_days` (0: never), which
+    it pays for: the whole price is epsilon times answers times secrets.
+    """
+
+    question: Question
+    opens: date
+    closes: date
+    version: int = 1
+    period: Period = Period.DAY
+    retention: int = 90
+    secret_days: int = 0
+    answers: int = 1
+    thresholds: Mapping[str, Sequence[str]] | None = None
+    """Of each law the numbers that a device compares its bits with; None: as the oracle has them."""
+
+    def __post_init__(self) -> None:
+        question: object = self.question
+        if not isinstance(question, Question):
+            raise check.fail(_OWNER, "question", "be a Question", question)
+        for name in ("opens", "closes"):
+            if type(getattr(self, name)) is not date:
+                raise check.fail(_OWNER, name, "be a date", getattr(self, name))
+        if self.closes < self.opens:
+            raise check.fail(_OWNER, "closes", f"not be before {self.opens}, when it opens", str(self.closes))
+        check.keep(
+            self,
+            version=check.integer(_OWNER, "version", self.version, 1, _MOST_VERSION),
+            period=check.member(_OWNER, "period", self.period, Period),
+            retention=check.integer(_OWNER, "retention", self.retention, 0, _MOST_DAYS),
+            secret_days=check.integer(_OWNER, "secret_days", self.secret_days, 0, _MOST_DAYS),
+            answers=check.integer(_OWNER, "answers", self.answers, 1, 1 << 24),
+        )
+        if self.thresholds is None:
+            check.keep(self, thresholds=_thresholds(self.question))
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the question."""
+        return self.question.fingerprint
+
+    @property
+    def secrets(self) -> int:
+        """How many secrets a device has while the question is open: each makes it pay again."""
+        days = (self.closes - self.opens).days + 1
+        return 1 if self.secret_days == 0 else -(-days // self.secret_days)
+
+    @property
+    def report_epsilon(self) -> float:
+        """What one report reveals at most."""
+        return float(self.question.oracle.spend.loss().epsilon)
+
+    @property
+    def device_epsilon(self) -> float:
+        """What all reports of one device reveal at most, as long as the question is open."""
+        oracle = self.question.oracle
+        if isinstance(oracle, RapporOracle):
+            return oracle.epsilon_infinity * self.answers * self.secrets
+        once = Fraction(oracle.spend.loss().epsilon)
+        return float(once * self.answers * self.secrets)
+
+    def is_open(self, day: date) -> bool:
+        """Whether reports are taken on a day."""
+        return self.opens <= day <= self.closes
+
+    def body(self) -> str:
+        """The text that is signed."""
+        fields = {
+            "question": self.question.to_json(),
+            "thresholds": self.thresholds,
+            "identity": self.question.identity,
+            "width": self.question.oracle.width,
+            "version": self.version,
+            "opens": self.opens.isoformat(),
+            "closes": self.closes.isoformat(),
+            "period": str(self.period),
+            "retention": self.retention,
+            "secret_days": self.secret_days,
+            "answers": self.answers,
+            "price": {
+                "report": shorten_up(self.report_epsilon, 6),
+                "device": shorten_up(self.device_epsilon, 6),
+            },
+        }
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def read_body(cls, text: str) -> "Announcement":
+        """An announcement from its text; one that does not say the same when written again is refused."""
+        fields = _fields(text)
+        try:
+            announcement = cls(
+                question=Question.from_json(fields["question"]),
+                opens=day_of(_OWNER, "opens", fields["opens"]),
+                closes=day_of(_OWNER, "closes", fields["closes"]),
+                version=fields["version"],  # type: ignore[arg-type]  # checked as they are taken
+                period=Period(str(fields["period"])),
+                retention=fields["retention"],  # type: ignore[arg-type]
+                secret_days=fields["secret_days"],  # type: ignore[arg-type]
+                answers=fields["answers"],  # type: ignore[arg-type]
+                thresholds=fields["thresholds"],  # type: ignore[arg-type]
+            )
+        except (KeyError, ValueError, TypeError):
+            raise _unreadable() from None
+        if _fields(announcement.body()) != fields:
+            raise _unreadable()
+        return announcement
+
+
+@dataclass(frozen=True)
+class SignedAnnouncement:
+    """An announcement with the text that was signed and the signatures under it, by the ids of their keys."""
+
+    announcement: Announcement
+    body: str
+    signatures: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def sign(cls, announcement: Announcement, *keys: SigningKey) -> "SignedAnnouncement":
+        """The announcement under the signatures of some keys, of which one is enough for a device."""
+        body = announcement.body()
+        message = (FIRST + body).encode()
+        return cls(announcement, body, tuple((key.public.id, key.sign(message).hex()) for key in keys))
+
+    def confirmed_by(self, key: PublicKey) -> bool:
+        """Whether a key has signed it."""
+        message = (FIRST + self.body).encode()
+        return any(
+            name == key.id and key.confirms(bytes.fromhex(signature), message)
+            for name, signature in self.signatures
+        )
+
+    def to_text(self) -> str:
+        """The file."""
+        signatures = [{"key": name, "signature": signature} for name, signature in self.signatures]
+        content = {"format": FORMAT, "announcement": self.body, "signatures": signatures}
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_text(cls, text: str) -> "SignedAnnouncement":
+        """An announcement from its file; whether its signatures are right is asked with `confirmed_by`."""
+        fields = _fields(text)
+        if fields.get("format") != FORMAT or fields.keys() != {"format", "announcement", "signatures"}:
+            raise InvalidParameter(
+                "This is no announcement of a question. Make one with 'sourdine collect announce', from the "
+                "specification that 'sourdine local spec' wrote."
+            )
+        body, signatures = fields["announcement"], fields["signatures"]
+        if not isinstance(body, str) or not isinstance(signatures, list):
+            raise _unreadable()
+        return cls(Announcement.read_body(body), body, tuple(map(_signature, signatures)))
+
+    @classmethod
+    def read(cls, path: Path) -> "SignedAnnouncement":
+        """An announcement from a file."""
+        try:
+            with path.open("rb") as file:
+                content = file.read(_LONGEST + 1)
+        except OSError as problem:
+            raise InvalidParameter(
+                f"The announcement {path} cannot be read ({problem.strerror}). Check the path."
+            ) from None
+        try:
+            if len(content) > _LONGEST:
+                raise _unreadable()
+            return cls.from_text(content.decode("utf-8"))
+        except UnicodeDecodeError:
+            raise InvalidParameter(f"{path}: {_unreadable()}") from None
+        except SourdineError as problem:
+            raise InvalidParameter(f"{path}: {problem}") from None
+
+
+def _signature(fields: object) -> tuple[str, str]:
+    if isinstance(fields, Mapping) and fields.keys() == {"key", "signature"}:
+        name, signature = str(fields["key"]), str(fields["signature"])
+        if _ID.fullmatch(name) and _SIGNATURE.fullmatch(signature):
+            return name, signature
+    raise _unreadable()
+
+
+def _fields(text: str) -> dict[str, object]:
+    try:
+        fields = json.loads(text, object_pairs_hook=unambiguous)
+    except (ValueError, RecursionError, SourdineError):
+        fields = None
+    if not isinstance(fields, dict):
+        raise _unreadable()
+    return fields
+
+
+def _unreadable() -> InvalidParameter:
+    return InvalidParameter(
+        "The announcement cannot be read: it is cut short or was changed. Get the file again from whoever "
+        "signed it."
+    )
+
+
+def _thresholds(question: Question) -> dict[str, list[str]]:
+    return {}

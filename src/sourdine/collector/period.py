@@ -1,0 +1,64 @@
+"""The only time that is kept of a report: the day, week or month that it came in, or none."""
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+
+from sourdine.core import check
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+class Period(StrEnum):
+    """How finely the arrival of a report is kept, by the clock of UTC."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    WHOLE = "whole"
+
+    def name_of(self, day: date) -> str:
+        """What the period is called that a day lies in: its first day, or nothing.
+
+        >>> Period.WEEK.name_of(date(2026, 11, 17)), Period.WHOLE.name_of(date(2026, 11, 17))
+        ('2026-11-16', '')
+        """
+        match self:
+            case Period.DAY:
+                return day.isoformat()
+            case Period.WEEK:
+                return (day - timedelta(days=day.weekday())).isoformat()
+            case Period.MONTH:
+                return day.replace(day=1).isoformat()
+            case Period.WHOLE:
+                return ""
+
+    def last_day(self, name: str, closes: date) -> date:
+        """The last day of a period by its name; without periods that is when the question closes.
+
+        >>> Period.MONTH.last_day("2028-02-01", date(2030, 1, 1))
+        datetime.date(2028, 2, 29)
+        """
+        if self is Period.WHOLE:
+            return closes
+        first = date.fromisoformat(name)
+        if self is Period.DAY:
+            return first
+        if self is Period.WEEK:
+            return first + timedelta(days=6)
+        return (first.replace(day=1) + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+
+
+def today() -> date:
+    """The day by the clock of UTC."""
+    return datetime.now(UTC).date()
+
+
+def day_of(owner: str, name: str, text: object) -> date:
+    """A day that is written like 2026-11-17."""
+    if isinstance(text, str) and _DAY.fullmatch(text):
+        try:
+            return date.fromisoformat(text)
+        except ValueError:
+            pass
+    raise check.fail(owner, name, "be a day", text, "Write it like 2026-11-17.")

@@ -1,0 +1,324 @@
+"""Reports on a PostgreSQL server, to which several processes on several machines may write at once."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from sourdine.accounting.ledger.address import Address
+from sourdine.collector.announcement import SignedAnnouncement
+from sourdine.collector.store import (
+    MOST_BYTES,
+    VERSION,
+    Place,
+    ReportStore,
+    Snapshot,
+    StoredQuestion,
+    StoreError,
+    check_version,
+    loose_block,
+    random_numbers,
+    unpacked_block,
+)
+from sourdine.collector.submission import Submission
+from sourdine.core.errors import InvalidParameter, LedgerError
+from sourdine.local.estimate import Counts
+from sourdine.local.lines import Numbers
+from sourdine.local.oracle import Bytes
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+_TABLES = """
+CREATE SCHEMA {schema};
+CREATE TABLE {schema}.form (version integer NOT NULL);
+INSERT INTO {schema}.form VALUES ({version});
+CREATE TABLE {schema}.questions (
+    number serial PRIMARY KEY,
+    fingerprint text NOT NULL UNIQUE,
+    version integer NOT NULL,
+    content text NOT NULL,
+    closed text NOT NULL DEFAULT '',
+    sealed text
+);
+CREATE TABLE {schema}.submissions (key bytea PRIMARY KEY, body bytea NOT NULL, question integer NOT NULL);
+CREATE TABLE {schema}.loose (
+    number bigint PRIMARY KEY, question integer NOT NULL, period text NOT NULL, report bytea NOT NULL
+);
+CREATE TABLE {schema}.blocks (
+    number bigint PRIMARY KEY,
+    question integer NOT NULL,
+    period text NOT NULL,
+    reports integer NOT NULL,
+    content bytea NOT NULL
+);
+ALTER TABLE {schema}.blocks ALTER content SET STORAGE EXTERNAL;
+CREATE INDEX blocks_of ON {schema}.blocks (question, period, reports);
+CREATE TABLE {schema}.events (
+    question integer, kind text, count bigint NOT NULL, PRIMARY KEY (question, kind)
+);
+"""
+_REACH = {"application_name": "sourdine collector", "connect_timeout": "10", "keepalives_idle": "20"}
+
+
+class PostgresStore(ReportStore):
+    """A store in a schema of a database. Whoever lost the server connects again at the next transaction."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        try:
+            self._address = Address.parse(address)
+        except (InvalidParameter, LedgerError) as problem:
+            raise StoreError(str(problem).replace("a ledger", "a store")) from None
+        self._schema = f"sourdine_reports_{self._address.name}"
+        self._live: Connection | None = None
+        self._make()
+
+    def __str__(self) -> str:
+        return str(self._address)
+
+    def _connection(self) -> "Connection":
+        import psycopg
+        from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+        if self._live is None or self._live.closed:
+            known = conninfo_to_dict(self._address.reach)
+            more = {key: text for key, text in _REACH.items() if key not in known}
+            try:
+                self._live = psycopg.connect(make_conninfo(self._address.reach, **more), autocommit=True)
+            except psycopg.OperationalError:  # whose words may quote the password
+                raise StoreError(
+                    f"The server of the store {self._address} cannot be reached. Check the address, the user "
+                    "and that it runs."
+                ) from None
+            self._check_promises(self._live)
+        return self._live
+
+    def _check_promises(self, connection: "Connection") -> None:
+        """Refuse a server that may lose what it has called written."""
+        for name in ("fsync", "full_page_writes", "synchronous_commit"):
+            row = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
+            if row is None or row[0] not in ("on", "remote_apply", "remote_write"):
+                raise StoreError(
+                    f"The server of the store {self._address} has {name} off, so reports that it has "
+                    f"confirmed may be lost in a crash. Set {name} to on, for the server and for this role."
+                )
+
+    def _run(self, text: str, *values: object) -> "psycopg.Cursor[tuple[Any, ...]]":
+        return self._connection().execute(text.replace("{schema}", self._schema), values or None, binary=True)
+
+    def _make(self) -> None:
+        """Make the tables if there are none."""
+        import psycopg
+
+        script = _TABLES.replace("{schema}", self._schema).replace("{version}", str(VERSION))
+        try:
+            with self._connection().transaction():
+                self._run("SELECT pg_advisory_xact_lock(hashtext(%s))", self._schema)
+                row = self._run("SELECT to_regnamespace(%s) IS NULL", self._schema).fetchone()
+                if row is not None and row[0]:
+                    self._connection().execute(script)
+            row = self._run("SELECT version FROM {schema}.form").fetchone()
+        except psycopg.Error as problem:
+            raise self.trouble(problem) from None
+        check_version(0 if row is None else int(row[0]), str(self._address))
+
+    def trouble(self, problem: Exception) -> StoreError:
+        """What went wrong, without a word of what was stored."""
+        state = getattr(problem, "sqlstate", None) or type(problem).__name__
+        return StoreError(
+            f"The store {self._address} cannot be used ({state}). Check the server and the role."
+        )
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.close()
+
+    def questions(self) -> list[StoredQuestion]:
+        rows = self._run("SELECT number, content, closed FROM {schema}.questions ORDER BY number")
+        return [
+            StoredQuestion(number, SignedAnnouncement.from_text(text), closed)
+            for number, text, closed in rows
+        ]
+
+    def register(self, signed: SignedAnnouncement) -> int:
+        announcement = signed.announcement
+        with self._connection().transaction():
+            self._run(
+                "INSERT INTO {schema}.questions (fingerprint, version, content) VALUES (%s, %s, %s) "
+                "ON CONFLICT (fingerprint) DO UPDATE "
+                "SET version = excluded.version, content = excluded.content WHERE excluded.version > questions.version",
+                announcement.fingerprint,
+                announcement.version,
+                signed.to_text(),
+            )
+            row = self._run(
+                "SELECT number FROM {schema}.questions WHERE fingerprint = %s", announcement.fingerprint
+            ).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def close_question(self, number: int, day: str) -> None:
+        self._run("UPDATE {schema}.questions SET closed = %s WHERE number = %s AND closed = ''", day, number)
+
+    def begin(self) -> None:
+        self._run("BEGIN ISOLATION LEVEL READ COMMITTED")
+
+    def begin_alone(self) -> None:
+        self.begin()
+        self._run("LOCK TABLE {schema}.blocks, {schema}.loose IN SHARE ROW EXCLUSIVE MODE")
+
+    def commit(self) -> None:
+        self._run("COMMIT")
+
+    def rollback(self) -> None:
+        """A connection that failed is let go: it is not known what became of the transaction."""
+        if self._live is not None:
+            self._live.close()
+            self._live = None
+
+    def closed(self) -> set[int]:
+        return {row[0] for row in self._run("SELECT number FROM {schema}.questions WHERE closed <> ''")}
+
+    def add_keys(self, submissions: Sequence[Submission]) -> dict[bytes, bytes]:
+        """In the order of keys, so that two writers with the same ones never wait for each other in a ring."""
+        lines = sorted((each.key, each.check, each.question) for each in submissions)
+        keys, checks, questions = (list(column) for column in zip(*lines, strict=True))
+        rows = self._run(
+            "INSERT INTO {schema}.submissions SELECT * FROM unnest(%s::bytea[], %s::bytea[], %s::integer[]) "
+            "ON CONFLICT DO NOTHING RETURNING key",
+            keys,
+            checks,
+            questions,
+        )
+        new = {bytes(row[0]) for row in rows}
+        others = [key for key in keys if key not in new]
+        if not others:
+            return {}
+        old = self._run("SELECT key, body FROM {schema}.submissions WHERE key = ANY(%s::bytea[])", others)
+        return {bytes(key): bytes(check) for key, check in old}
+
+    def add_loose(self, place: Place, numbers: Numbers, rows: Bytes) -> None:
+        width, content = rows.shape[1], rows.tobytes()
+        self._run(
+            "INSERT INTO {schema}.loose SELECT number, %s, %s, report "
+            "FROM unnest(%s::bigint[], %s::bytea[]) AS new (number, report)",
+            *place,
+            numbers.tolist(),
+            [content[i * width : (i + 1) * width] for i in range(len(rows))],
+        )
+
+    def take_loose(self, place: Place, count: int) -> list[tuple[int, bytes]]:
+        rows = self._run(
+            "DELETE FROM {schema}.loose WHERE number IN (SELECT number FROM {schema}.loose "
+            "WHERE question = %s AND period = %s LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING number, report",
+            *place,
+            count,
+        )
+        return [(number, bytes(report)) for number, report in rows]
+
+    def count_loose(self, place: Place) -> int:
+        row = self._run(
+            "SELECT count(*) FROM {schema}.loose WHERE question = %s AND period = %s", *place
+        ).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def add_block(self, place: Place, reports: int, content: bytes) -> None:
+        number = int(random_numbers(1)[0])
+        self._run("INSERT INTO {schema}.blocks VALUES (%s, %s, %s, %s, %s)", number, *place, reports, content)
+
+    def add_events(self, events: Mapping[tuple[int, str], int]) -> None:
+        lines = sorted(events.items())
+        self._run(
+            "INSERT INTO {schema}.events AS e SELECT * FROM unnest(%s::integer[], %s::text[], %s::bigint[]) "
+            "ON CONFLICT (question, kind) DO UPDATE SET count = e.count + excluded.count",
+            [number for (number, _), _ in lines],
+            [kind for (_, kind), _ in lines],
+            [count for _, count in lines],
+        )
+
+    def events(self) -> dict[tuple[int, str], int]:
+        rows = self._run("SELECT question, kind, count FROM {schema}.events")
+        return {(number, kind): count for number, kind, count in rows}
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """All that is read meanwhile is of one moment, also in a transaction during which nobody else writes."""
+        from psycopg.pq import TransactionStatus
+
+        inner = self._connection().info.transaction_status is not TransactionStatus.IDLE
+        if not inner:
+            self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try:
+            yield
+        except BaseException:
+            self.rollback()
+            raise
+        if not inner:
+            self._run("COMMIT")
+
+    def snapshot(self, number: int, known: frozenset[int]) -> Snapshot:
+        with self._reading():
+            rows = self._run("SELECT number FROM {schema}.blocks WHERE question = %s", number)
+            blocks = frozenset(row[0] for row in rows)
+            new: dict[int, bytes] = {}
+            size = 0
+            for block in blocks - known:
+                if size > MOST_BYTES:
+                    break
+                row = self._run("SELECT content FROM {schema}.blocks WHERE number = %s", block).fetchone()
+                assert row is not None
+                new[block] = bytes(row[0])
+                size += len(new[block])
+            loose = self._run("SELECT report FROM {schema}.loose WHERE question = %s", number).fetchall()
+            return Snapshot(blocks, new, [bytes(row[0]) for row in loose], self.sealed(number))
+
+    def periods(self, number: int) -> list[str]:
+        rows = self._run(
+            "SELECT period FROM {schema}.blocks WHERE question = %s "
+            "UNION SELECT period FROM {schema}.loose WHERE question = %s",
+            number,
+            number,
+        )
+        return sorted(row[0] for row in rows)
+
+    def stream(self, number: int, period: str | None = None) -> Iterator[tuple[Numbers, Bytes]]:
+        width = self._question(number).oracle.width
+        where = "question = %s" + ("" if period is None else " AND period = %s")
+        values = (number,) if period is None else (number, period)
+        with self._reading():
+            blocks = self._run(f"SELECT number FROM {{schema}}.blocks WHERE {where}", *values).fetchall()
+            for (block,) in blocks:
+                row = self._run("SELECT content FROM {schema}.blocks WHERE number = %s", block).fetchone()
+                assert row is not None
+                yield unpacked_block(bytes(row[0]), width)
+            loose = self._run(
+                f"SELECT number, report FROM {{schema}}.loose WHERE {where}", *values
+            ).fetchall()
+            yield loose_block([(number, bytes(report)) for number, report in loose], width)
+
+    def sealed(self, number: int) -> Counts | None:
+        row = self._run("SELECT sealed FROM {schema}.questions WHERE number = %s", number).fetchone()
+        return None if row is None or row[0] is None else Counts.from_json(json.loads(row[0]))
+
+    def forget(self, number: int, periods: Sequence[str], sealed: Counts, *, keys: bool) -> None:
+        self._run(
+            "UPDATE {schema}.questions SET sealed = %s WHERE number = %s",
+            json.dumps(sealed.to_json()),
+            number,
+        )
+        for table in ("blocks", "loose"):
+            self._run(
+                f"DELETE FROM {{schema}}.{table} WHERE question = %s AND period = ANY(%s::text[])",
+                number,
+                list(periods),
+            )
+        if keys:
+            self._run("DELETE FROM {schema}.submissions WHERE question = %s", number)
+
+    def tidy(self) -> None:
+        """A server removes for good what no transaction sees, when it vacuums."""
+        for table in ("blocks", "loose", "submissions"):
+            self._run(f"VACUUM {{schema}}.{table}")

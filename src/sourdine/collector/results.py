@@ -1,0 +1,100 @@
+"""What a collector shows of what it has: counts, estimates and metrics. All of it may be shown to anybody.
+
+Reports are private by themselves, so whatever is computed of them costs nobody anything more.
+"""
+
+import threading
+from fractions import Fraction
+
+from sourdine.collector.settings import CollectorSettings
+from sourdine.collector.store import ReportStore, RunningCounts, StoredQuestion, seen_faults
+from sourdine.collector.writer import Writer
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import parse
+from sourdine.local.estimate import Counts
+from sourdine.local.survey_result import survey_document
+
+
+class Results:
+    """Reads a store by a connection of its own, one request at a time."""
+
+    def __init__(self, settings: CollectorSettings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._store: ReportStore | None = None
+        self._running: dict[int, RunningCounts] = {}
+
+    def _open(self) -> ReportStore:
+        if self._store is None:
+            self._store = self._settings.open_store()
+        return self._store
+
+    def close(self) -> None:
+        """Let go of the store."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+    def questions(self) -> list[StoredQuestion]:
+        """All questions of the store."""
+        with self._lock:
+            return self._open().questions()
+
+    def counts(self, question: StoredQuestion) -> Counts:
+        """The counts of a question as they are now."""
+        with self._lock:
+            running = self._running.get(question.number)
+            if running is None:
+                running = RunningCounts(self._open(), question.number, question.question)
+                self._running[question.number] = running
+            return running.refresh()
+
+    def faults(self, question: StoredQuestion) -> dict[str, int]:
+        """How many lines were set apart, by reason."""
+        with self._lock:
+            return seen_faults(self._open().events(), question.number)
+
+    def estimates(self, question: StoredQuestion, confidence: float) -> dict[str, object]:
+        """What the reports say so far, for machines."""
+        counts = self.counts(question)
+        content = survey_document(question.question, counts, confidence)
+        return content | {"quarantined": self.faults(question)}
+
+    @staticmethod
+    def confidence(text: str) -> float:
+        """A confidence from the text of a request."""
+        level = parse(text[:32])
+        if level is None or not 0 < level < 1:
+            raise InvalidParameter("The confidence must be a number between 0 and 1, such as 0.95.")
+        return check.confidence("estimates", Fraction(level))
+
+    def metrics(self, writer: Writer) -> str:
+        """Counters in the text form of Prometheus; labels are fingerprints and fixed words alone."""
+        lines = [
+            "# HELP sourdine_reports_total Reports that are stored or were counted before they were removed.",
+            "# TYPE sourdine_reports_total counter",
+        ]
+        names: dict[int, str] = {}
+        for each in self.questions():
+            names[each.number] = each.question.fingerprint
+            reports = self.counts(each).reports
+            lines.append(f'sourdine_reports_total{{question="{each.question.fingerprint}"}} {reports}')
+        lines += [
+            "# HELP sourdine_events_total Submissions and lines that were not stored, by reason.",
+            "# TYPE sourdine_events_total counter",
+        ]
+        with self._lock:
+            events = self._open().events()
+        for (number, kind), count in sorted(events.items()):
+            lines.append(f'sourdine_events_total{{question="{names.get(number, "")}",kind="{kind}"}} {count}')
+        lines += [
+            "# HELP sourdine_waiting Submissions in the queue of this process.",
+            "# TYPE sourdine_waiting gauge",
+            f"sourdine_waiting {writer.waiting}",
+            "# HELP sourdine_commits_total Transactions of this process.",
+            "# TYPE sourdine_commits_total counter",
+            f"sourdine_commits_total {writer.commits}",
+        ]
+        return "\n".join(lines) + "\n"

@@ -1,0 +1,100 @@
+"""A collector as processes: sockets, workers, prompt headers, and an end that loses nothing."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.supervisors import Multiprocess
+
+from sourdine.collector.server import ApplicationFactory
+from sourdine.collector.settings import CollectorSettings
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from asyncio.transports import Transport
+
+_KEEP_ALIVE = 15  # seconds that a connection may be idle
+_MOST_CONNECTIONS = 2048
+
+
+class PromptProtocol(HttpToolsProtocol):
+    """Connections that send the head of a request within a time, or are closed: slow ones cost others."""
+
+    header_time = 10.0
+
+    def connection_made(self, transport: "Transport") -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch: asyncio.TimerHandle | None = self.loop.call_later(self.header_time, transport.abort)
+
+    def on_message_begin(self) -> None:
+        if self._watch is None:
+            self._watch = self.loop.call_later(self.header_time, self.transport.abort)
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+        super().connection_lost(exc)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes any that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+    except OSError as problem:
+        sock.close()
+        raise InvalidParameter(
+            f"Nothing can listen at {host}, port {port} ({problem.strerror}). Choose another port."
+        ) from None
+    sock.listen(_MOST_CONNECTIONS)
+    sock.set_inheritable(True)
+    return sock
+
+
+def serve(
+    settings: CollectorSettings,
+    sockets: Sequence[socket.socket],
+    *,
+    workers: int = 1,
+    proxies: Sequence[str] = (),
+) -> None:
+    """Serve until a signal ends it; what was taken in by then is stored and answered first."""
+    logging.getLogger("uvicorn.access").disabled = True
+    config = uvicorn.Config(
+        ApplicationFactory(settings),
+        factory=True,
+        http=type("SettledProtocol", (PromptProtocol,), {"header_time": settings.header_time})
+        if workers == 1
+        else PromptProtocol,
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=int(settings.stop_time) or 1,
+        limit_concurrency=_MOST_CONNECTIONS,
+        workers=workers,
+        backlog=_MOST_CONNECTIONS,
+    )
+    server = uvicorn.Server(config)
+    if workers > 1:
+        Multiprocess(config, target=server.run, sockets=list(sockets)).run()
+    else:
+        server.run(sockets=list(sockets))

@@ -1,0 +1,252 @@
+"""The application: requests with reports go to the reception, all others to a few routes that only read."""
+
+import asyncio
+import importlib.resources
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from sourdine.collector.period import today
+from sourdine.collector.reception import PATH, Reception, cors, origin_allowed, respond
+from sourdine.collector.results import Results
+from sourdine.collector.retention import prune
+from sourdine.collector.settings import CollectorSettings
+from sourdine.collector.store import StoredQuestion
+from sourdine.collector.writer import Writer
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+LOG = logging.getLogger("sourdine.collector")
+_REFRESH = 2.0  # seconds after which a question that was closed elsewhere is known to be
+_PRUNE = 3600.0
+_KINDS = {
+    ".js": "text/javascript",
+    ".mjs": "text/javascript",
+    ".ts": "text/plain",
+    ".html": "text/html",
+    ".css": "text/css",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+}
+_PREFLIGHT = [
+    (b"access-control-allow-methods", b"GET, POST"),
+    (b"access-control-allow-headers", b"Idempotency-Key, Content-Type"),
+    (b"access-control-max-age", b"7200"),
+]
+_SAFE = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
+}
+
+
+class CollectorApplication:
+    """The ASGI application of one process."""
+
+    def __init__(self, settings: CollectorSettings) -> None:
+        self.settings = settings
+        self.writer = Writer(settings.open_store, most_waiting=settings.most_waiting)
+        self.reception = Reception(settings, self.writer)
+        self.results = Results(settings)
+        self.stopping = False
+        self._pages: ASGIApp = Starlette(routes=_routes(self), lifespan=self._life)
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["type"] != "http":
+            await self._pages(scope, receive, send)
+            return
+        try:
+            await self._answer(scope, receive, send)
+        except Exception as problem:  # its words may quote a request, so its kind alone is logged
+            LOG.error("A request failed: %s", type(problem).__name__)
+            with suppress(Exception):
+                await respond(send, HTTPStatus.INTERNAL_SERVER_ERROR, b'{"error":"failed"}', [])
+
+    async def _answer(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["method"] == "POST":
+            place = PATH.fullmatch(scope["path"])
+            if place is not None:
+                await self.reception.take(scope, receive, send, place.group(1))
+                return
+        headers = dict(scope["headers"])
+        origin = headers.get(b"origin")
+        allowed = origin_allowed(self.settings, headers)
+        if scope["method"] == "OPTIONS":
+            status = HTTPStatus.NO_CONTENT if allowed else HTTPStatus.FORBIDDEN
+            more = [*cors(origin), *_PREFLIGHT] if allowed and origin else []
+            await respond(send, status, b"", more)
+            return
+
+        async def with_origin(message: "dict[str, object]") -> None:
+            if message["type"] == "http.response.start" and origin and allowed:
+                listed = message["headers"]
+                assert isinstance(listed, list)
+                message["headers"] = [*listed, *cors(origin)]
+            await send(message)  # type: ignore[arg-type]
+
+        await self._pages(scope, receive, with_origin)  # type: ignore[arg-type]
+
+    @asynccontextmanager
+    async def _life(self, _: Starlette) -> AsyncIterator[None]:
+        await run_in_threadpool(self._refresh)
+        self.writer.start()
+        work = [asyncio.create_task(self._repeat(_REFRESH, self._refresh))]
+        work.append(asyncio.create_task(self._repeat(_PRUNE, self._prune)))
+        try:
+            yield
+        finally:
+            self.stopping = True
+            for each in work:
+                each.cancel()
+            await run_in_threadpool(self.writer.stop)
+            await run_in_threadpool(self.results.close)
+
+    async def _repeat(self, seconds: float, act: Callable[[], None]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await run_in_threadpool(act)
+            except Exception as problem:
+                LOG.error("%s failed: %s", act.__name__.strip("_"), type(problem).__name__)
+
+    def _refresh(self) -> None:
+        """Ask the store which questions there are, and which are closed."""
+        self.reception.questions = {each.question.fingerprint: each for each in self.results.questions()}
+
+    def _prune(self) -> None:
+        store = self.settings.open_store()
+        try:
+            for each in store.questions():
+                prune(store, each, today())
+        finally:
+            store.close()
+
+    def question(self, request: Request) -> StoredQuestion:
+        """The question that a request names."""
+        question = self.reception.questions.get(request.path_params["fingerprint"])
+        if question is None:
+            raise NotHere
+        return question
+
+    def shows_results(self, request: Request) -> bool:
+        """Whether results are shown where a request came in."""
+        port = self.settings.results_port
+        return port == 0 or (request.scope.get("server") or ("", 0))[1] == port
+
+
+class NotHere(Exception):
+    """What was asked for is not shown here."""
+
+
+Handler = Callable[[CollectorApplication, Request], Awaitable[Response]]
+
+
+def _routes(app: CollectorApplication) -> Sequence[Route]:
+    def route(path: str, handler: Handler, *, results: bool = False) -> Route:
+        async def answer(request: Request) -> Response:
+            try:
+                if results and not app.shows_results(request):
+                    raise NotHere
+                response = await handler(app, request)
+            except NotHere:
+                response = JSONResponse({"error": "unknown", "message": "There is nothing here."}, 404)
+            except InvalidParameter as problem:
+                response = JSONResponse({"error": "parameter", "message": str(problem)}, 400)
+            for name, value in _SAFE.items():
+                response.headers.setdefault(name, value)
+            return response
+
+        return Route(path, answer, methods=["GET"])
+
+    one = "/v1/questions/{fingerprint}"
+    return [
+        route("/health", _health),
+        route("/v1/questions", _list),
+        route(one, _announcement),
+        route(f"{one}/counts", _counts, results=True),
+        route(f"{one}/estimates", _estimates, results=True),
+        route("/metrics", _metrics, results=True),
+        route("/client/{name}", _client),
+    ]
+
+
+async def _health(app: CollectorApplication, _: Request) -> Response:
+    well = not app.stopping and not app.writer.is_failing
+    headers = {"Cache-Control": "no-store"}
+    return JSONResponse({"status": "ok" if well else "failing"}, 200 if well else 503, headers)
+
+
+async def _list(app: CollectorApplication, _: Request) -> Response:
+    day = today()
+    listed = []
+    for fingerprint, each in app.reception.questions.items():
+        told = each.signed.announcement
+        listed.append(
+            {
+                "fingerprint": fingerprint,
+                "name": each.question.name,
+                "opens": told.opens.isoformat(),
+                "closes": told.closes.isoformat(),
+                "open": told.is_open(day) and not each.closed,
+            }
+        )
+    return JSONResponse({"questions": listed}, headers={"Cache-Control": "no-cache"})
+
+
+async def _announcement(app: CollectorApplication, request: Request) -> Response:
+    question = app.question(request)
+    tag = f'"{question.signed.announcement.version}-{question.question.fingerprint}"'
+    headers = {"ETag": tag, "Cache-Control": "public, max-age=300"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(question.signed.to_text(), 200, headers, "application/json")
+
+
+async def _counts(app: CollectorApplication, request: Request) -> Response:
+    counts = await run_in_threadpool(app.results.counts, app.question(request))
+    return JSONResponse(counts.to_json(), headers={"Cache-Control": "no-store"})
+
+
+async def _estimates(app: CollectorApplication, request: Request) -> Response:
+    confidence = app.results.confidence(request.query_params.get("confidence", "0.95"))
+    content = await run_in_threadpool(app.results.estimates, app.question(request), confidence)
+    return JSONResponse(content, headers={"Cache-Control": "no-store"})
+
+
+async def _metrics(app: CollectorApplication, _: Request) -> Response:
+    text = await run_in_threadpool(app.results.metrics, app.writer)
+    return PlainTextResponse(
+        text, headers={"Cache-Control": "no-store"}, media_type="text/plain; version=0.0.4"
+    )
+
+
+async def _client(_: CollectorApplication, request: Request) -> Response:
+    name = request.path_params["name"]
+    folder = importlib.resources.files("sourdine.collector") / "client"
+    names = {each.name for each in folder.iterdir() if each.is_file()} if folder.is_dir() else set()
+    kind = _KINDS.get(name[name.rfind(".") :])
+    if name not in names or kind is None:
+        raise NotHere
+    content = (folder / name).read_bytes()
+    return Response(content, headers={"Cache-Control": "public, max-age=3600"}, media_type=kind)
+
+
+@dataclass(frozen=True)
+class ApplicationFactory:
+    """Makes the application in whichever process it is to run."""
+
+    settings: CollectorSettings
+
+    def __call__(self) -> CollectorApplication:
+        return CollectorApplication(self.settings)

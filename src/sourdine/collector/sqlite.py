@@ -1,0 +1,279 @@
+"""Reports in a file of SQLite: a write-ahead log, forced to the disk at every commit."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from sourdine.collector.announcement import SignedAnnouncement
+from sourdine.collector.store import (
+    MOST_BYTES,
+    VERSION,
+    Place,
+    ReportStore,
+    Snapshot,
+    StoredQuestion,
+    StoreError,
+    check_version,
+    loose_block,
+    random_numbers,
+    unpacked_block,
+)
+from sourdine.collector.submission import Submission
+from sourdine.core import disk
+from sourdine.local.estimate import Counts
+from sourdine.local.lines import Numbers
+from sourdine.local.oracle import Bytes
+
+_APPLICATION = 0x536F7243  # "SorC"
+_BUSY = 30.0  # seconds that a writer waits for another process
+_ASKED = 500  # keys that are looked up at once
+_TABLES = """
+CREATE TABLE questions (
+    number INTEGER PRIMARY KEY,
+    fingerprint TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL,
+    content TEXT NOT NULL,
+    closed TEXT NOT NULL DEFAULT '',
+    sealed TEXT
+);
+CREATE TABLE submissions (key BLOB PRIMARY KEY, body BLOB NOT NULL, question INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE loose (
+    number INTEGER PRIMARY KEY, question INTEGER NOT NULL, period TEXT NOT NULL, report BLOB NOT NULL
+);
+CREATE TABLE blocks (
+    number INTEGER PRIMARY KEY,
+    question INTEGER NOT NULL,
+    period TEXT NOT NULL,
+    reports INTEGER NOT NULL,
+    content BLOB NOT NULL
+);
+CREATE INDEX blocks_of ON blocks (question, period, reports);
+CREATE TABLE events (question INTEGER, kind TEXT, count INTEGER NOT NULL, PRIMARY KEY (question, kind))
+    WITHOUT ROWID;
+"""
+
+
+class SqliteStore(ReportStore):
+    """A store in a file, for its owner alone. Several processes may have it open; they take turns."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self._connection = self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        new = not self.path.exists()
+        if new:
+            handle = os.open(self.path, os.O_CREAT | os.O_RDWR, disk.OWNER)
+            os.close(handle)
+        try:
+            connection = sqlite3.connect(
+                self.path, timeout=_BUSY, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")  # what is removed is gone from the file as well
+            connection.execute("PRAGMA cache_size = -65536")
+            self._form(connection)
+        except sqlite3.Error as problem:
+            raise self.trouble(problem) from None
+        if new:
+            disk.sync(self.path.parent)
+        return connection
+
+    def _form(self, connection: sqlite3.Connection) -> None:
+        """Make the tables if there are none; refuse those of another program or a later version."""
+        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+            connection.execute("BEGIN IMMEDIATE")
+            if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+                if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    connection.execute("ROLLBACK")
+                    raise StoreError(f"{self.path} is no store of reports. Name another file.")
+                for statement in _TABLES.split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute("COMMIT")
+        if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+            raise StoreError(f"{self.path} is no store of reports. Name another file.")
+        check_version(connection.execute("PRAGMA user_version").fetchone()[0], str(self.path))
+
+    def trouble(self, problem: sqlite3.Error) -> StoreError:
+        """What went wrong, without a word of what was stored."""
+        name = getattr(problem, "sqlite_errorname", "") or type(problem).__name__
+        return StoreError(f"The store {self.path} cannot be used ({name}). Check the file and its disk.")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def questions(self) -> list[StoredQuestion]:
+        rows = self._connection.execute("SELECT number, content, closed FROM questions ORDER BY number")
+        return [
+            StoredQuestion(number, SignedAnnouncement.from_text(text), closed)
+            for number, text, closed in rows
+        ]
+
+    def register(self, signed: SignedAnnouncement) -> int:
+        announcement = signed.announcement
+        self.begin()
+        try:
+            self._connection.execute(
+                "INSERT INTO questions (fingerprint, version, content) VALUES (?, ?, ?) "
+                "ON CONFLICT (fingerprint) DO UPDATE "
+                "SET version = excluded.version, content = excluded.content WHERE excluded.version > questions.version",
+                (announcement.fingerprint, announcement.version, signed.to_text()),
+            )
+            number = self._connection.execute(
+                "SELECT number FROM questions WHERE fingerprint = ?", (announcement.fingerprint,)
+            ).fetchone()[0]
+            self.commit()
+        except BaseException:
+            self.rollback()
+            raise
+        return int(number)
+
+    def close_question(self, number: int, day: str) -> None:
+        self._connection.execute(
+            "UPDATE questions SET closed = ? WHERE number = ? AND closed = ''", (day, number)
+        )
+
+    def begin(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def begin_alone(self) -> None:
+        self.begin()
+
+    def commit(self) -> None:
+        self._connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def closed(self) -> set[int]:
+        return {row[0] for row in self._connection.execute("SELECT number FROM questions WHERE closed <> ''")}
+
+    def add_keys(self, submissions: Sequence[Submission]) -> dict[bytes, bytes]:
+        keys = [each.key for each in submissions]
+        old: dict[bytes, bytes] = {}
+        for start in range(0, len(keys), _ASKED):
+            part = keys[start : start + _ASKED]
+            marks = ",".join("?" * len(part))
+            old.update(
+                self._connection.execute(f"SELECT key, body FROM submissions WHERE key IN ({marks})", part)
+            )
+        self._connection.executemany(
+            "INSERT INTO submissions VALUES (?, ?, ?)",
+            sorted(
+                (key, each.check, each.question)
+                for key, each in zip(keys, submissions, strict=True)
+                if key not in old
+            ),
+        )
+        return old
+
+    def add_loose(self, place: Place, numbers: Numbers, rows: Bytes) -> None:
+        content = rows.tobytes()
+        width = rows.shape[1]
+        self._connection.executemany(
+            "INSERT INTO loose VALUES (?, ?, ?, ?)",
+            [
+                (number, *place, content[i * width : (i + 1) * width])
+                for i, number in enumerate(numbers.tolist())
+            ],
+        )
+
+    def take_loose(self, place: Place, count: int) -> list[tuple[int, bytes]]:
+        return self._connection.execute(
+            "DELETE FROM loose WHERE number IN "
+            "(SELECT number FROM loose WHERE question = ? AND period = ? LIMIT ?) RETURNING number, report",
+            (*place, count),
+        ).fetchall()
+
+    def count_loose(self, place: Place) -> int:
+        row = self._connection.execute(
+            "SELECT count(*) FROM loose WHERE question = ? AND period = ?", place
+        ).fetchone()
+        return int(row[0])
+
+    def add_block(self, place: Place, reports: int, content: bytes) -> None:
+        number = int(random_numbers(1)[0])
+        self._connection.execute(
+            "INSERT INTO blocks VALUES (?, ?, ?, ?, ?)", (number, *place, reports, content)
+        )
+
+    def add_events(self, events: Mapping[tuple[int, str], int]) -> None:
+        self._connection.executemany(
+            "INSERT INTO events VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
+            [(*event, count) for event, count in events.items()],
+        )
+
+    def events(self) -> dict[tuple[int, str], int]:
+        rows = self._connection.execute("SELECT question, kind, count FROM events")
+        return {(number, kind): count for number, kind, count in rows}
+
+    def snapshot(self, number: int, known: frozenset[int]) -> Snapshot:
+        connection = self._connection
+        with self._reading():
+            rows = connection.execute("SELECT number FROM blocks WHERE question = ?", (number,)).fetchall()
+            blocks = frozenset(row[0] for row in rows)
+            new: dict[int, bytes] = {}
+            size = 0
+            for block in blocks - known:
+                if size > MOST_BYTES:
+                    break
+                row = connection.execute("SELECT content FROM blocks WHERE number = ?", (block,)).fetchone()
+                new[block] = row[0]
+                size += len(row[0])
+            loose = connection.execute("SELECT report FROM loose WHERE question = ?", (number,)).fetchall()
+            return Snapshot(blocks, new, [row[0] for row in loose], self.sealed(number))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """All that is read meanwhile is of one moment."""
+        inner = self._connection.in_transaction
+        if not inner:
+            self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if not inner:
+                self._connection.execute("COMMIT")
+
+    def periods(self, number: int) -> list[str]:
+        rows = self._connection.execute(
+            "SELECT period FROM blocks WHERE question = ? UNION SELECT period FROM loose WHERE question = ?",
+            (number, number),
+        )
+        return sorted(row[0] for row in rows)
+
+    def stream(self, number: int, period: str | None = None) -> Iterator[tuple[Numbers, Bytes]]:
+        width = self._question(number).oracle.width
+        connection, where = self._connection, "question = ?" + ("" if period is None else " AND period = ?")
+        values = (number,) if period is None else (number, period)
+        with self._reading():
+            for (content,) in connection.execute(f"SELECT content FROM blocks WHERE {where}", values):
+                yield unpacked_block(content, width)
+            loose = connection.execute(f"SELECT number, report FROM loose WHERE {where}", values).fetchall()
+            yield loose_block(loose, width)
+
+    def sealed(self, number: int) -> Counts | None:
+        row = self._connection.execute("SELECT sealed FROM questions WHERE number = ?", (number,)).fetchone()
+        return None if row is None or row[0] is None else Counts.from_json(json.loads(row[0]))
+
+    def forget(self, number: int, periods: Sequence[str], sealed: Counts, *, keys: bool) -> None:
+        connection = self._connection
+        connection.execute(
+            "UPDATE questions SET sealed = ? WHERE number = ?", (json.dumps(sealed.to_json()), number)
+        )
+        for period in periods:
+            connection.execute("DELETE FROM blocks WHERE question = ? AND period = ?", (number, period))
+            connection.execute("DELETE FROM loose WHERE question = ? AND period = ?", (number, period))
+        if keys:
+            connection.execute("DELETE FROM submissions WHERE question = ?", (number,))
+
+    def tidy(self) -> None:
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,0 +1,341 @@
+"""Where reports are kept: on the disk before they are acknowledged, each once, in no order of arrival.
+
+A report gets a random number of its own. It first lies loose under that number; once many have come in, they
+are packed into a block, sorted by their numbers, so that neither place nor order tells when a report came or
+with which others. What is stored of a submission is a digest of its id, apart from its reports. Counts are
+always those of the reports that are there, and of those that were removed when their time was over.
+
+One writer at a time has a store open for writing in a process; several processes may have one each.
+"""
+
+import secrets
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sourdine.collector.announcement import SignedAnnouncement
+from sourdine.collector.submission import Outcome, Reports, Standing, Submission, read_reports
+from sourdine.core.errors import SourdineError
+from sourdine.local.estimate import Counts
+from sourdine.local.lines import LineFault, Numbers
+from sourdine.local.oracle import Bytes
+from sourdine.local.question import Question
+
+VERSION = 1
+"""The form of the tables."""
+NUMBER = 8  # bytes of a report's number
+MOST_BYTES = 1 << 25
+"""About how much of a store is in memory at once when it is counted."""
+_BLOCK, _LEAST_BLOCK, _BLOCK_BYTES = 4096, 256, 1 << 22
+
+
+class StoreError(SourdineError):
+    """A store of reports cannot be used."""
+
+
+def check_version(version: int, place: str) -> None:
+    """Refuse a store of a later version of this package."""
+    if version > VERSION:
+        raise StoreError(f"The store {place} was made by a later version of sourdine. Use that one.")
+
+
+@dataclass(frozen=True)
+class StoredQuestion:
+    """A question in a store, and the day on which it was closed before its time, if it was."""
+
+    number: int
+    signed: SignedAnnouncement
+    closed: str = ""
+
+    @property
+    def question(self) -> Question:
+        """What was asked."""
+        return self.signed.announcement.question
+
+
+Place = tuple[int, str]
+"""A question's number, and a period."""
+
+
+class ReportStore(ABC):
+    """The tables of a collector. A subclass knows how one database is spoken to."""
+
+    def __init__(self) -> None:
+        self._questions: dict[int, Question] = {}
+        self._loose: dict[Place, int] = {}
+
+    # what a database does
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the database."""
+
+    @abstractmethod
+    def questions(self) -> list[StoredQuestion]:
+        """All questions that were ever asked here."""
+
+    @abstractmethod
+    def register(self, signed: SignedAnnouncement) -> int:
+        """Take a question in, or a later version of its announcement; its number in the store."""
+
+    @abstractmethod
+    def close_question(self, number: int, day: str) -> None:
+        """Take no more reports to a question from now on."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Begin a transaction that writes."""
+
+    @abstractmethod
+    def begin_alone(self) -> None:
+        """Begin a transaction during which nobody else writes."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """End the transaction; what it wrote is on the disk."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Undo the transaction, if there is one and the database still answers."""
+
+    @abstractmethod
+    def add_keys(self, submissions: Sequence[Submission]) -> dict[bytes, bytes]:
+        """Keep the keys of submissions; of those that are there already, the check of their bodies."""
+
+    @abstractmethod
+    def closed(self) -> set[int]:
+        """The questions that take no reports, as the transaction sees them."""
+
+    @abstractmethod
+    def add_loose(self, place: Place, numbers: Numbers, rows: Bytes) -> None:
+        """Keep reports one by one."""
+
+    @abstractmethod
+    def take_loose(self, place: Place, count: int) -> list[tuple[int, bytes]]:
+        """Remove at most so many loose reports and return them."""
+
+    @abstractmethod
+    def count_loose(self, place: Place) -> int:
+        """How many reports lie loose."""
+
+    @abstractmethod
+    def add_block(self, place: Place, reports: int, content: bytes) -> None:
+        """Keep a block, under a random number."""
+
+    @abstractmethod
+    def add_events(self, events: Mapping[tuple[int, str], int]) -> None:
+        """Count what happened, by question (0: none) and kind."""
+
+    @abstractmethod
+    def events(self) -> dict[tuple[int, str], int]:
+        """What happened so far."""
+
+    @abstractmethod
+    def snapshot(self, number: int, known: frozenset[int]) -> "Snapshot":
+        """What there is of a question at one moment; blocks that are known are named only."""
+
+    @abstractmethod
+    def periods(self, number: int) -> list[str]:
+        """The periods of which single reports are there."""
+
+    @abstractmethod
+    def stream(self, number: int, period: str | None = None) -> Iterator[tuple[Numbers, Bytes]]:
+        """All reports to a question at one moment, or those of a period, with their numbers."""
+
+    @abstractmethod
+    def forget(self, number: int, periods: Sequence[str], sealed: Counts, *, keys: bool) -> None:
+        """Within a transaction, keep counts in place of the single reports of periods, and perhaps of keys."""
+
+    @abstractmethod
+    def tidy(self) -> None:
+        """Make sure that what was removed is gone from the disk too, as far as the database can tell."""
+
+    @abstractmethod
+    def sealed(self, number: int) -> Counts | None:
+        """The counts of reports that were removed."""
+
+    # what is the same on all of them
+
+    def write(
+        self, submissions: Sequence[Submission], events: Mapping[tuple[int, str], int] | None = None
+    ) -> list[Outcome]:
+        """Store submissions in one transaction. When this returns, they are on the disk.
+
+        Whatever fails, nothing of them is stored, or all of it and nobody knows: then they may be sent again.
+        """
+        reports = self._read(submissions)
+        try:
+            self.begin()
+            outcomes, happened = self._store(submissions, reports)
+            happened.update(events or {})
+            if happened:
+                self.add_events(happened)
+            self.commit()
+        except BaseException:
+            self._loose.clear()
+            self.rollback()
+            raise
+        return outcomes
+
+    def _read(self, submissions: Sequence[Submission]) -> list[Reports]:
+        by_question: dict[int, list[int]] = defaultdict(list)
+        for i, each in enumerate(submissions):
+            by_question[each.question].append(i)
+        reports: dict[int, Reports] = {}
+        for number, places in by_question.items():
+            some = read_reports(self._question(number), [submissions[i] for i in places])
+            reports.update(zip(places, some, strict=True))
+        return [reports[i] for i in range(len(submissions))]
+
+    def _question(self, number: int) -> Question:
+        if number not in self._questions:
+            self._questions.update({each.number: each.question for each in self.questions()})
+        return self._questions[number]
+
+    def _store(
+        self, submissions: Sequence[Submission], reports: Sequence[Reports]
+    ) -> tuple[list[Outcome], Counter[tuple[int, str]]]:
+        first: dict[bytes, int] = {}
+        for i, (each, content) in enumerate(zip(submissions, reports, strict=True)):
+            if len(content.rows):
+                first.setdefault(each.key, i)
+        closed = self.closed() if first else set()
+        first = {key: i for key, i in first.items() if submissions[i].question not in closed}
+        old = self.add_keys([submissions[i] for i in first.values()]) if first else {}
+        checks = {key: old.get(key) or submissions[i].check for key, i in first.items()}
+        first = {key: -1 if key in old else i for key, i in first.items()}
+        outcomes, happened = [], Counter[tuple[int, str]]()
+        rows: dict[Place, list[Bytes]] = defaultdict(list)
+        for i, (each, content) in enumerate(zip(submissions, reports, strict=True)):
+            outcome = _outcome(each, content, None if each.key not in first else first[each.key] == i, checks)
+            outcomes.append(outcome)
+            if outcome.standing is Standing.STORED:
+                rows[each.question, each.period].append(content.rows)
+            else:
+                happened[each.question, str(outcome.standing)] += 1
+            if outcome.standing in (Standing.STORED, Standing.REFUSED):
+                for fault, count in content.faults.items():
+                    happened[each.question, str(fault)] += count
+        for place, parts in rows.items():
+            self._keep(place, parts[0] if len(parts) == 1 else np.concatenate(parts))
+        return outcomes, happened
+
+    def _keep(self, place: Place, rows: Bytes) -> None:
+        """Keep reports loose, or in a block with those that lie loose, if they are many together."""
+        width = rows.shape[1]
+        enough = max(_LEAST_BLOCK, min(_BLOCK, _BLOCK_BYTES // (NUMBER + width)))
+        numbers = random_numbers(len(rows))
+        if place not in self._loose:
+            self._loose[place] = self.count_loose(place)
+        if self._loose[place] + len(rows) < enough:
+            self.add_loose(place, numbers, rows)
+            self._loose[place] += len(rows)
+            return
+        loose = self.take_loose(place, 4 * enough)
+        self._loose.pop(place)
+        if loose:
+            before = np.frombuffer(b"".join(row for _, row in loose), np.uint8).reshape(-1, width)
+            numbers = np.concatenate([np.array([number for number, _ in loose], np.uint64), numbers])
+            rows = np.concatenate([before, rows])
+        for start in range(0, len(rows), 16 * enough):
+            part = slice(start, start + 16 * enough)
+            self.add_block(place, len(rows[part]), packed_block(numbers[part], rows[part]))
+
+
+def _outcome(
+    each: Submission, content: Reports, is_new: bool | None, checks: Mapping[bytes, bytes]
+) -> Outcome:
+    """What becomes of a submission that is new, or not, or (None) whose question is closed."""
+    if not len(content.rows):
+        return Outcome(Standing.REFUSED, 0, content.faults)
+    if is_new is None:
+        return Outcome(Standing.CLOSED)
+    if is_new:
+        return Outcome(Standing.STORED, len(content.rows), content.faults)
+    return Outcome(Standing.DUPLICATE if checks[each.key] == each.check else Standing.CONFLICT)
+
+
+def random_numbers(count: int) -> Numbers:
+    """Numbers for reports, from 1 on, that nobody can guess and that fit into eight bytes with a sign."""
+    words = np.frombuffer(secrets.token_bytes(NUMBER * count), np.uint64)
+    return np.maximum(words >> np.uint64(1), np.uint64(1))
+
+
+def packed_block(numbers: Numbers, rows: Bytes) -> bytes:
+    """Reports with their numbers before them, in the order of those."""
+    order = np.argsort(numbers)
+    content = np.empty((len(rows), NUMBER + rows.shape[1]), np.uint8)
+    content[:, :NUMBER] = numbers[order].astype(">u8").view(np.uint8).reshape(-1, NUMBER)
+    content[:, NUMBER:] = rows[order]
+    return content.tobytes()
+
+
+def unpacked_block(content: bytes, width: int) -> tuple[Numbers, Bytes]:
+    """The numbers and rows of a block."""
+    table = np.frombuffer(content, np.uint8).reshape(-1, NUMBER + width)
+    numbers = np.ascontiguousarray(table[:, :NUMBER]).view(">u8").reshape(-1).astype(np.uint64)
+    return numbers, table[:, NUMBER:]
+
+
+def loose_block(rows: Iterable[tuple[int, bytes]], width: int) -> tuple[Numbers, Bytes]:
+    """Loose reports as a block has them."""
+    listed = sorted(rows)
+    content = np.frombuffer(b"".join(row for _, row in listed), np.uint8).reshape(-1, width)
+    return np.array([number for number, _ in listed], np.uint64), content
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What there is of a question at one moment: all its blocks by number, and some that were not known."""
+
+    blocks: frozenset[int]
+    new: Mapping[int, bytes]
+    """The contents of blocks that were not known: of so many as a memory holds."""
+    loose: Sequence[bytes]
+    sealed: Counts | None
+
+
+class RunningCounts:
+    """The counts of a question as they grow: each block is counted once, and always there is a recount.
+
+    What is counted is what is stored, so the two cannot differ; only the work is saved.
+    """
+
+    def __init__(self, store: ReportStore, number: int, question: Question) -> None:
+        self._store, self._number, self._question = store, number, question
+        self._blocks: frozenset[int] = frozenset()
+        self._counts = self._none()
+
+    def _none(self) -> Counts:
+        return self._question.tally(np.zeros((0, self._question.oracle.width), np.uint8))
+
+    def refresh(self) -> Counts:
+        """The counts of all reports that are stored now."""
+        width = self._question.oracle.width
+        while True:
+            there = self._store.snapshot(self._number, self._blocks)
+            if not self._blocks <= there.blocks:  # some were removed, and are in the sealed counts
+                self._blocks, self._counts = frozenset(), self._none()
+                continue
+            for content in there.new.values():
+                self._counts += self._question.tally(unpacked_block(content, width)[1])
+            self._blocks |= there.new.keys()
+            if self._blocks == there.blocks:
+                break
+        loose = np.frombuffer(b"".join(there.loose), np.uint8).reshape(-1, width)
+        total = self._counts + self._question.tally(loose)
+        return total if there.sealed is None else total + there.sealed
+
+
+def recount(store: ReportStore, number: int, question: Question) -> Counts:
+    """The counts of all reports, read anew, in bounded memory."""
+    return RunningCounts(store, number, question).refresh()
+
+
+def seen_faults(events: Mapping[tuple[int, str], int], number: int) -> dict[str, int]:
+    """Of a question's events those about reports that were set apart."""
+    names = {str(fault) for fault in LineFault}
+    return {kind: count for (each, kind), count in events.items() if each == number and kind in names}

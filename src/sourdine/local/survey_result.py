@@ -1,0 +1,100 @@
+"""What counts of reports to a question say, as plain data: what commands print and servers send."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from sourdine.local.estimate import Counts, Estimate, Floats
+from sourdine.local.oracle import FrequencyOracle
+from sourdine.local.poisoning import Reach, Sign, attackers_reach, has_reach, signs_of_counts
+from sourdine.local.question import Question
+from sourdine.local.rappor.rappor import BloomOracle
+
+
+def survey_document(
+    question: Question, counts: Counts, confidence: float = 0.95, attackers: Fraction = Fraction(1, 100)
+) -> dict[str, object]:
+    """The estimates from counts, for machines; without any report there are no answers yet.
+
+    Words need a list of candidates to be read by, so they have none here either. How far a share of attackers
+    could have moved each estimate stands beside it, and what tests of made-up reports say.
+    """
+    if counts.reports == 0 or isinstance(question.oracle, BloomOracle):
+        return _head(question, counts.reports, confidence) | {"answers": [], "attackers": None, "quality": []}
+    answer = in_rows(question.estimate(counts, confidence))
+    reach = attackers_reach(question.oracle, answer, attackers) if has_reach(question.oracle) else None
+    signs = signs_of_counts(question.oracle, counts)
+    return estimate_document(question, answer, answer.value, reach) | quality_document(signs)
+
+
+def estimate_document(
+    question: Question, answer: Estimate, values: Floats, reach: Reach | None
+) -> dict[str, object]:
+    """An estimate for machines: the values, perhaps constrained, beside the unbiased ones."""
+    count = len(answer.value)
+    ups = [None] * count if reach is None else reach.up.tolist()
+    downs = [None] * count if reach is None else reach.down.tolist()
+    return _head(question, answer.reports, answer.confidence) | {
+        "attackers": None if reach is None else reach.share,
+        "answers": [
+            {
+                "answer": name,
+                "value": float(value),
+                "unbiased": float(raw),
+                "standard_error": math.sqrt(variance),
+                "lower": float(low),
+                "upper": float(high),
+                "moved_up": up,
+                "moved_down": down,
+            }
+            for name, value, raw, variance, low, high, up, down in zip(
+                answer_names(question, answer),
+                values,
+                answer.value,
+                answer.variance.tolist(),
+                answer.lower,
+                answer.upper,
+                ups,
+                downs,
+                strict=True,
+            )
+        ],
+    }
+
+
+def quality_document(signs: Sequence[Sign]) -> dict[str, object]:
+    """What the tests of made-up reports say."""
+    return {
+        "quality": [
+            {"test": sign.name, "value": sign.value, "expected": sign.expected, "alarm": sign.alarm}
+            for sign in signs
+        ]
+    }
+
+
+def _head(question: Question, reports: int, confidence: float) -> dict[str, object]:
+    return {
+        "question": question.name,
+        "specification": question.fingerprint,
+        "reports": reports,
+        "confidence": confidence,
+        "epsilon": float(question.oracle.spend.loss().epsilon),
+    }
+
+
+def in_rows(answer: Estimate) -> Estimate:
+    """A single number, such as a mean, as a row of one."""
+    value, variance, lower, upper = map(
+        np.atleast_1d, (answer.value, answer.variance, answer.lower, answer.upper)
+    )
+    return replace(answer, value=value, variance=variance, lower=lower, upper=upper)
+
+
+def answer_names(question: Question, answer: Estimate) -> Sequence[str]:
+    """What the rows of an estimate are called."""
+    if not isinstance(question.oracle, FrequencyOracle):
+        return ["mean"]
+    return question.labels or [str(i) for i in range(len(answer.value))]
