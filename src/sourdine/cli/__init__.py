@@ -10,6 +10,7 @@ from sourdine.cli import (
     budget,
     certificate,
     check,
+    collect,
     demo,
     init,
     local,
@@ -38,6 +39,7 @@ app.add_typer(commands.app, name="ledger")
 app.add_typer(certificate.app, name="certificate")
 app.add_typer(budget.app, name="budget")
 app.add_typer(local.app, name="local")
+app.add_typer(collect.app, name="collect")
 app.add_typer(train.app, name="train")
 app.command(name="bounds")(bounds.bounds)
 app.command(name="check")(check.check)

@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sourdine.accounting.certificate.keys import PublicKey, SigningKey
-from sourdine.collector.period import Period, day_of
+from sourdine.collector.period import KeptPeriod, day_of
 from sourdine.core import check
 from sourdine.core.codec import unambiguous
 from sourdine.core.errors import InvalidParameter, SourdineError
@@ -48,7 +48,7 @@ class Announcement:
     opens: date
     closes: date
     version: int = 1
-    period: Period = Period.DAY
+    period: KeptPeriod = KeptPeriod.DAY
     retention: int = 90
     secret_days: int = 0
     answers: int = 1
@@ -67,7 +67,7 @@ class Announcement:
         check.keep(
             self,
             version=check.integer(_OWNER, "version", self.version, 1, _MOST_VERSION),
-            period=check.member(_OWNER, "period", self.period, Period),
+            period=check.member(_OWNER, "period", self.period, KeptPeriod),
             retention=check.integer(_OWNER, "retention", self.retention, 0, _MOST_DAYS),
             secret_days=check.integer(_OWNER, "secret_days", self.secret_days, 0, _MOST_DAYS),
             answers=check.integer(_OWNER, "answers", self.answers, 1, 1 << 24),
@@ -135,7 +135,7 @@ class Announcement:
                 opens=day_of(_OWNER, "opens", fields["opens"]),
                 closes=day_of(_OWNER, "closes", fields["closes"]),
                 version=fields["version"],  # type: ignore[arg-type]  # checked as they are taken
-                period=Period(str(fields["period"])),
+                period=KeptPeriod(str(fields["period"])),
                 retention=fields["retention"],  # type: ignore[arg-type]
                 secret_days=fields["secret_days"],  # type: ignore[arg-type]
                 answers=fields["answers"],  # type: ignore[arg-type]
@@ -237,4 +237,13 @@ def _unreadable() -> InvalidParameter:
 
 
 def _thresholds(question: Question) -> dict[str, list[str]]:
-    return {}
+    """What a browser compares its bits with; none where only Python draws reports."""
+    try:
+        from sourdine.local.thresholds import thresholds  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        return {}
+    try:
+        laws: dict[str, list[str]] = thresholds(question.oracle)
+    except InvalidParameter:
+        return {}
+    return laws

@@ -9,7 +9,7 @@ from sourdine.core import check
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-class Period(StrEnum):
+class KeptPeriod(StrEnum):
     """How finely the arrival of a report is kept, by the clock of UTC."""
 
     DAY = "day"
@@ -20,31 +20,31 @@ class Period(StrEnum):
     def name_of(self, day: date) -> str:
         """What the period is called that a day lies in: its first day, or nothing.
 
-        >>> Period.WEEK.name_of(date(2026, 11, 17)), Period.WHOLE.name_of(date(2026, 11, 17))
+        >>> KeptPeriod.WEEK.name_of(date(2026, 11, 17)), KeptPeriod.WHOLE.name_of(date(2026, 11, 17))
         ('2026-11-16', '')
         """
         match self:
-            case Period.DAY:
+            case KeptPeriod.DAY:
                 return day.isoformat()
-            case Period.WEEK:
+            case KeptPeriod.WEEK:
                 return (day - timedelta(days=day.weekday())).isoformat()
-            case Period.MONTH:
+            case KeptPeriod.MONTH:
                 return day.replace(day=1).isoformat()
-            case Period.WHOLE:
+            case KeptPeriod.WHOLE:
                 return ""
 
     def last_day(self, name: str, closes: date) -> date:
         """The last day of a period by its name; without periods that is when the question closes.
 
-        >>> Period.MONTH.last_day("2028-02-01", date(2030, 1, 1))
+        >>> KeptPeriod.MONTH.last_day("2028-02-01", date(2030, 1, 1))
         datetime.date(2028, 2, 29)
         """
-        if self is Period.WHOLE:
+        if self is KeptPeriod.WHOLE:
             return closes
         first = date.fromisoformat(name)
-        if self is Period.DAY:
+        if self is KeptPeriod.DAY:
             return first
-        if self is Period.WEEK:
+        if self is KeptPeriod.WEEK:
             return first + timedelta(days=6)
         return (first.replace(day=1) + timedelta(days=31)).replace(day=1) - timedelta(days=1)
 

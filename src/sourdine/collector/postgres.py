@@ -93,7 +93,11 @@ class PostgresStore(ReportStore):
                     f"The server of the store {self._address} cannot be reached. Check the address, the user "
                     "and that it runs."
                 ) from None
-            self._check_promises(self._live)
+            try:
+                self._check_promises(self._live)
+            except BaseException:
+                self.rollback()
+                raise
         return self._live
 
     def _check_promises(self, connection: "Connection") -> None:
@@ -148,8 +152,8 @@ class PostgresStore(ReportStore):
         with self._connection().transaction():
             self._run(
                 "INSERT INTO {schema}.questions (fingerprint, version, content) VALUES (%s, %s, %s) "
-                "ON CONFLICT (fingerprint) DO UPDATE "
-                "SET version = excluded.version, content = excluded.content WHERE excluded.version > questions.version",
+                "ON CONFLICT (fingerprint) DO UPDATE SET version = excluded.version, "
+                "content = excluded.content WHERE excluded.version > questions.version",
                 announcement.fingerprint,
                 announcement.version,
                 signed.to_text(),
@@ -183,7 +187,7 @@ class PostgresStore(ReportStore):
         return {row[0] for row in self._run("SELECT number FROM {schema}.questions WHERE closed <> ''")}
 
     def add_keys(self, submissions: Sequence[Submission]) -> dict[bytes, bytes]:
-        """In the order of keys, so that two writers with the same ones never wait for each other in a ring."""
+        """In the order of keys, so that two writers of the same ones never wait in a ring."""
         lines = sorted((each.key, each.check, each.question) for each in submissions)
         keys, checks, questions = (list(column) for column in zip(*lines, strict=True))
         rows = self._run(
@@ -245,7 +249,7 @@ class PostgresStore(ReportStore):
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """All that is read meanwhile is of one moment, also in a transaction during which nobody else writes."""
+        """All that is read meanwhile is of one moment, also within a transaction."""
         from psycopg.pq import TransactionStatus
 
         inner = self._connection().info.transaction_status is not TransactionStatus.IDLE

@@ -1,4 +1,4 @@
-"""How often one address may ask. Addresses are digested with a key of this process, and never leave memory."""
+"""How often one address may ask. Addresses are digested with a key of the process and never leave it."""
 
 import hashlib
 import secrets

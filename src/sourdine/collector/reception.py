@@ -15,7 +15,7 @@ from sourdine.collector.period import today
 from sourdine.collector.rates import Rates
 from sourdine.collector.settings import CollectorSettings
 from sourdine.collector.store import StoredQuestion
-from sourdine.collector.submission import BodyKind, Outcome, Standing, Submission
+from sourdine.collector.submission import BodyKind, Submission, SubmissionOutcome, SubmissionStanding
 from sourdine.collector.writer import QueueFull, StoreFailed, Writer
 from sourdine.local.lines import LineFault
 
@@ -88,7 +88,7 @@ class Reception:
             status, body = refusal.status, self._errors[refusal.word]
         if status in _AGAIN:
             more = [*more, (b"retry-after", _RETRY)]
-        if status == 413 or status == 408:
+        if status in (408, 413):
             more = [*more, (b"connection", b"close")]  # whose body is not read to its end
         await respond(send, status, body, more)
 
@@ -136,9 +136,9 @@ class Reception:
         except TimeoutError:
             raise Refusal(408, "slow") from None
 
-    async def _stored(self, submission: Submission) -> Outcome:
+    async def _stored(self, submission: Submission) -> SubmissionOutcome:
         if self._settings.without_storage:
-            return Outcome(Standing.STORED, 1)
+            return SubmissionOutcome(SubmissionStanding.STORED, 1)
         try:
             return await self._writer.submit(submission)
         except QueueFull:
@@ -155,21 +155,21 @@ def _check_open(question: StoredQuestion, day: date) -> None:
         raise Refusal(403, "not-open")
 
 
-def _answer(outcome: Outcome) -> tuple[int, bytes]:
+def _answer(outcome: SubmissionOutcome) -> tuple[int, bytes]:
     match outcome.standing:
-        case Standing.STORED if not outcome.faults:
+        case SubmissionStanding.STORED if not outcome.faults:
             return 201, b'{"accepted":%d,"quarantined":0,"reasons":{}}' % outcome.accepted
-        case Standing.STORED:
+        case SubmissionStanding.STORED:
             reasons = {str(fault): count for fault, count in outcome.faults.items()}
             content = {"accepted": outcome.accepted, "quarantined": sum(reasons.values()), "reasons": reasons}
             return 201, _body(content)
-        case Standing.DUPLICATE:
+        case SubmissionStanding.DUPLICATE:
             return 200, b'{"accepted":0,"duplicate":true}'
-        case Standing.CONFLICT:
+        case SubmissionStanding.CONFLICT:
             raise Refusal(409, "conflict")
-        case Standing.CLOSED:
+        case SubmissionStanding.CLOSED:
             raise Refusal(410, "closed")
-        case Standing.REFUSED:
+        case SubmissionStanding.REFUSED:
             if set(outcome.faults) == {LineFault.ANOTHER}:
                 raise Refusal(409, "another-question")
             raise Refusal(422, "no-report")

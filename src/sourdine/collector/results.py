@@ -7,7 +7,7 @@ import threading
 from fractions import Fraction
 
 from sourdine.collector.settings import CollectorSettings
-from sourdine.collector.store import ReportStore, RunningCounts, StoredQuestion, seen_faults
+from sourdine.collector.store import ReportStore, RunningCounts, StoredQuestion, line_faults
 from sourdine.collector.writer import Writer
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
@@ -16,7 +16,7 @@ from sourdine.local.estimate import Counts
 from sourdine.local.survey_result import survey_document
 
 
-class Results:
+class StoreResults:
     """Reads a store by a connection of its own, one request at a time."""
 
     def __init__(self, settings: CollectorSettings) -> None:
@@ -54,7 +54,7 @@ class Results:
     def faults(self, question: StoredQuestion) -> dict[str, int]:
         """How many lines were set apart, by reason."""
         with self._lock:
-            return seen_faults(self._open().events(), question.number)
+            return line_faults(self._open().events(), question.number)
 
     def estimates(self, question: StoredQuestion, confidence: float) -> dict[str, object]:
         """What the reports say so far, for machines."""

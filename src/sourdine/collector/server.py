@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from sourdine.collector.period import today
 from sourdine.collector.reception import PATH, Reception, cors, origin_allowed, respond
-from sourdine.collector.results import Results
+from sourdine.collector.results import StoreResults
 from sourdine.collector.retention import prune
 from sourdine.collector.settings import CollectorSettings
 from sourdine.collector.store import StoredQuestion
@@ -58,7 +58,7 @@ class CollectorApplication:
         self.settings = settings
         self.writer = Writer(settings.open_store, most_waiting=settings.most_waiting)
         self.reception = Reception(settings, self.writer)
-        self.results = Results(settings)
+        self.results = StoreResults(settings)
         self.stopping = False
         self._pages: ASGIApp = Starlette(routes=_routes(self), lifespan=self._life)
 
@@ -93,7 +93,7 @@ class CollectorApplication:
                 listed = message["headers"]
                 assert isinstance(listed, list)
                 message["headers"] = [*listed, *cors(origin)]
-            await send(message)  # type: ignore[arg-type]
+            await send(message)
 
         await self._pages(scope, receive, with_origin)  # type: ignore[arg-type]
 

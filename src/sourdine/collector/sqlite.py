@@ -69,17 +69,18 @@ class SqliteStore(ReportStore):
         if new:
             handle = os.open(self.path, os.O_CREAT | os.O_RDWR, disk.OWNER)
             os.close(handle)
+        connection = sqlite3.connect(self.path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
         try:
-            connection = sqlite3.connect(
-                self.path, timeout=_BUSY, isolation_level=None, check_same_thread=False
-            )
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = ON")  # what is removed is gone from the file as well
             connection.execute("PRAGMA cache_size = -65536")
             self._form(connection)
-        except sqlite3.Error as problem:
-            raise self.trouble(problem) from None
+        except BaseException as problem:
+            connection.close()
+            if isinstance(problem, sqlite3.Error):
+                raise self.trouble(problem) from None
+            raise
         if new:
             disk.sync(self.path.parent)
         return connection
@@ -122,8 +123,8 @@ class SqliteStore(ReportStore):
         try:
             self._connection.execute(
                 "INSERT INTO questions (fingerprint, version, content) VALUES (?, ?, ?) "
-                "ON CONFLICT (fingerprint) DO UPDATE "
-                "SET version = excluded.version, content = excluded.content WHERE excluded.version > questions.version",
+                "ON CONFLICT (fingerprint) DO UPDATE SET version = excluded.version, "
+                "content = excluded.content WHERE excluded.version > questions.version",
                 (announcement.fingerprint, announcement.version, signed.to_text()),
             )
             number = self._connection.execute(

@@ -17,7 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sourdine.collector.announcement import SignedAnnouncement
-from sourdine.collector.submission import Outcome, Reports, Standing, Submission, read_reports
+from sourdine.collector.submission import (
+    ReadReports,
+    Submission,
+    SubmissionOutcome,
+    SubmissionStanding,
+    read_reports,
+)
 from sourdine.core.errors import SourdineError
 from sourdine.local.estimate import Counts
 from sourdine.local.lines import LineFault, Numbers
@@ -147,7 +153,7 @@ class ReportStore(ABC):
 
     @abstractmethod
     def forget(self, number: int, periods: Sequence[str], sealed: Counts, *, keys: bool) -> None:
-        """Within a transaction, keep counts in place of the single reports of periods, and perhaps of keys."""
+        """Within a transaction, keep counts in place of the single reports of periods, perhaps of keys."""
 
     @abstractmethod
     def tidy(self) -> None:
@@ -161,7 +167,7 @@ class ReportStore(ABC):
 
     def write(
         self, submissions: Sequence[Submission], events: Mapping[tuple[int, str], int] | None = None
-    ) -> list[Outcome]:
+    ) -> list[SubmissionOutcome]:
         """Store submissions in one transaction. When this returns, they are on the disk.
 
         Whatever fails, nothing of them is stored, or all of it and nobody knows: then they may be sent again.
@@ -180,11 +186,11 @@ class ReportStore(ABC):
             raise
         return outcomes
 
-    def _read(self, submissions: Sequence[Submission]) -> list[Reports]:
+    def _read(self, submissions: Sequence[Submission]) -> list[ReadReports]:
         by_question: dict[int, list[int]] = defaultdict(list)
         for i, each in enumerate(submissions):
             by_question[each.question].append(i)
-        reports: dict[int, Reports] = {}
+        reports: dict[int, ReadReports] = {}
         for number, places in by_question.items():
             some = read_reports(self._question(number), [submissions[i] for i in places])
             reports.update(zip(places, some, strict=True))
@@ -196,8 +202,8 @@ class ReportStore(ABC):
         return self._questions[number]
 
     def _store(
-        self, submissions: Sequence[Submission], reports: Sequence[Reports]
-    ) -> tuple[list[Outcome], Counter[tuple[int, str]]]:
+        self, submissions: Sequence[Submission], reports: Sequence[ReadReports]
+    ) -> tuple[list[SubmissionOutcome], Counter[tuple[int, str]]]:
         first: dict[bytes, int] = {}
         for i, (each, content) in enumerate(zip(submissions, reports, strict=True)):
             if len(content.rows):
@@ -212,11 +218,11 @@ class ReportStore(ABC):
         for i, (each, content) in enumerate(zip(submissions, reports, strict=True)):
             outcome = _outcome(each, content, None if each.key not in first else first[each.key] == i, checks)
             outcomes.append(outcome)
-            if outcome.standing is Standing.STORED:
+            if outcome.standing is SubmissionStanding.STORED:
                 rows[each.question, each.period].append(content.rows)
             else:
                 happened[each.question, str(outcome.standing)] += 1
-            if outcome.standing in (Standing.STORED, Standing.REFUSED):
+            if outcome.standing in (SubmissionStanding.STORED, SubmissionStanding.REFUSED):
                 for fault, count in content.faults.items():
                     happened[each.question, str(fault)] += count
         for place, parts in rows.items():
@@ -246,22 +252,23 @@ class ReportStore(ABC):
 
 
 def _outcome(
-    each: Submission, content: Reports, is_new: bool | None, checks: Mapping[bytes, bytes]
-) -> Outcome:
+    each: Submission, content: ReadReports, is_new: bool | None, checks: Mapping[bytes, bytes]
+) -> SubmissionOutcome:
     """What becomes of a submission that is new, or not, or (None) whose question is closed."""
     if not len(content.rows):
-        return Outcome(Standing.REFUSED, 0, content.faults)
+        return SubmissionOutcome(SubmissionStanding.REFUSED, 0, content.faults)
     if is_new is None:
-        return Outcome(Standing.CLOSED)
+        return SubmissionOutcome(SubmissionStanding.CLOSED)
     if is_new:
-        return Outcome(Standing.STORED, len(content.rows), content.faults)
-    return Outcome(Standing.DUPLICATE if checks[each.key] == each.check else Standing.CONFLICT)
+        return SubmissionOutcome(SubmissionStanding.STORED, len(content.rows), content.faults)
+    is_same = checks[each.key] == each.check
+    return SubmissionOutcome(SubmissionStanding.DUPLICATE if is_same else SubmissionStanding.CONFLICT)
 
 
 def random_numbers(count: int) -> Numbers:
     """Numbers for reports, from 1 on, that nobody can guess and that fit into eight bytes with a sign."""
     words = np.frombuffer(secrets.token_bytes(NUMBER * count), np.uint64)
-    return np.maximum(words >> np.uint64(1), np.uint64(1))
+    return np.asarray(np.maximum(words >> np.uint64(1), np.uint64(1)), np.uint64)
 
 
 def packed_block(numbers: Numbers, rows: Bytes) -> bytes:
@@ -335,7 +342,7 @@ def recount(store: ReportStore, number: int, question: Question) -> Counts:
     return RunningCounts(store, number, question).refresh()
 
 
-def seen_faults(events: Mapping[tuple[int, str], int], number: int) -> dict[str, int]:
+def line_faults(events: Mapping[tuple[int, str], int], number: int) -> dict[str, int]:
     """Of a question's events those about reports that were set apart."""
     names = {str(fault) for fault in LineFault}
     return {kind: count for (each, kind), count in events.items() if each == number and kind in names}

@@ -49,7 +49,7 @@ class Submission:
         return hashlib.sha256(b"sourdine body\0" + self.id + self.body).digest()[:CHECK]
 
 
-class Standing(StrEnum):
+class SubmissionStanding(StrEnum):
     """What became of a submission."""
 
     STORED = "stored"
@@ -60,25 +60,25 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SubmissionOutcome:
     """What became of a submission: how many reports were stored, and how many were not and why."""
 
-    standing: Standing
+    standing: SubmissionStanding
     accepted: int = 0
     faults: dict[LineFault, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reports:
+class ReadReports:
     """The reports of a submission as rows, and what of it is none."""
 
     rows: Bytes
     faults: dict[LineFault, int]
 
 
-def read_reports(question: Question, submissions: Sequence[Submission]) -> list[Reports]:
+def read_reports(question: Question, submissions: Sequence[Submission]) -> list[ReadReports]:
     """The reports of some submissions to one question, read together, since most are short and in order."""
-    reports: list[Reports | None] = [None] * len(submissions)
+    reports: list[ReadReports | None] = [None] * len(submissions)
     by_kind: dict[BodyKind, list[int]] = defaultdict(list)
     for i, each in enumerate(submissions):
         by_kind[each.kind].append(i)
@@ -91,22 +91,22 @@ def read_reports(question: Question, submissions: Sequence[Submission]) -> list[
         if together is not None and regular and not together.faults and len(together.rows) == sum(sizes):
             ends = np.cumsum(sizes)
             for i, end, size in zip(places, ends.tolist(), sizes, strict=True):
-                reports[i] = Reports(together.rows[end - size : end], {})
+                reports[i] = ReadReports(together.rows[end - size : end], {})
         else:
             for i, body in zip(places, bodies, strict=True):
                 reports[i] = _read(question, body, kind)
     return [each for each in reports if each is not None]
 
 
-def _read(question: Question, body: bytes, kind: BodyKind) -> Reports:
+def _read(question: Question, body: bytes, kind: BodyKind) -> ReadReports:
     oracle = question.oracle
     if kind is BodyKind.LINES:
         batch = parse(body, question.fingerprint, oracle)
-        return Reports(batch.rows, {fault: len(places) for fault, places in batch.faults.items()})
+        return ReadReports(batch.rows, {fault: len(places) for fault, places in batch.faults.items()})
     whole = len(body) // oracle.width
     rows = np.frombuffer(body, np.uint8, whole * oracle.width).reshape(whole, oracle.width)
     sound = oracle.sound(rows)
     impossible = whole - int(sound.sum())
     if not impossible:
-        return Reports(rows, {})
-    return Reports(rows[sound], {LineFault.IMPOSSIBLE: impossible})
+        return ReadReports(rows, {})
+    return ReadReports(rows[sound], {LineFault.IMPOSSIBLE: impossible})

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sourdine.collector.store import ReportStore
-from sourdine.collector.submission import Outcome, Submission
+from sourdine.collector.submission import Submission, SubmissionOutcome
 
 MOST_TOGETHER = 512  # submissions of one transaction
 _MOST_BYTES = 1 << 24  # and their bodies
@@ -28,7 +28,7 @@ class StoreFailed(Exception):
 @dataclass(slots=True)
 class _Waiting:
     submission: Submission
-    answer: "asyncio.Future[Outcome]" = field(repr=False)
+    answer: "asyncio.Future[SubmissionOutcome]" = field(repr=False)
 
 
 class Writer:
@@ -50,10 +50,10 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
-    def submit(self, submission: Submission) -> "asyncio.Future[Outcome]":
+    def submit(self, submission: Submission) -> "asyncio.Future[SubmissionOutcome]":
         """Put a submission into the queue; the answer comes once it is on the disk."""
         assert self._loop is not None
-        answer: asyncio.Future[Outcome] = self._loop.create_future()
+        answer: asyncio.Future[SubmissionOutcome] = self._loop.create_future()
         with self._change:
             if len(self._queue) >= self._most or self._stops:
                 raise QueueFull
@@ -115,7 +115,7 @@ class Writer:
             events, self._events = self._events, Counter()
             return waiting, events, self._stops
 
-    def _answer(self, waiting: list[_Waiting], outcomes: list[Outcome] | None) -> None:
+    def _answer(self, waiting: list[_Waiting], outcomes: list[SubmissionOutcome] | None) -> None:
         def tell() -> None:
             for i, each in enumerate(waiting):
                 if not each.answer.done():  # whoever asked may be gone

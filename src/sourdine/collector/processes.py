@@ -24,7 +24,10 @@ _MOST_CONNECTIONS = 2048
 class PromptProtocol(HttpToolsProtocol):
     """Connections that send the head of a request within a time, or are closed: slow ones cost others."""
 
-    header_time = 10.0
+    @property
+    def header_time(self) -> float:
+        """How long a head may take, as the application's settings say."""
+        return float(self.config.app.settings.header_time)  # type: ignore[union-attr]
 
     def connection_made(self, transport: "Transport") -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -64,7 +67,7 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
-def serve(
+def run(
     settings: CollectorSettings,
     sockets: Sequence[socket.socket],
     *,
@@ -76,9 +79,7 @@ def serve(
     config = uvicorn.Config(
         ApplicationFactory(settings),
         factory=True,
-        http=type("SettledProtocol", (PromptProtocol,), {"header_time": settings.header_time})
-        if workers == 1
-        else PromptProtocol,
+        http=PromptProtocol,
         ws="none",
         lifespan="on",
         log_level="warning",
@@ -93,8 +94,7 @@ def serve(
         workers=workers,
         backlog=_MOST_CONNECTIONS,
     )
-    server = uvicorn.Server(config)
     if workers > 1:
-        Multiprocess(config, target=server.run, sockets=list(sockets)).run()
+        Multiprocess(config, sockets=list(sockets)).run()
     else:
-        server.run(sockets=list(sockets))
+        uvicorn.Server(config).run(sockets=list(sockets))

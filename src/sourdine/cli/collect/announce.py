@@ -1,0 +1,116 @@
+"""`sourdine collect announce`: a question with its dates and its price, signed for devices."""
+
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import AsJson, read_json
+from sourdine.core import check, disk
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import counted, shorten_up
+
+if TYPE_CHECKING:
+    from sourdine.collector.announcement import Announcement
+
+
+def announce(
+    spec: Annotated[Path, typer.Argument(help="The specification that 'sourdine local spec' wrote.")],
+    *,
+    key: Annotated[
+        list[Path], typer.Option(help="A private key (.key) to sign with; several while keys change.")
+    ],
+    closes: Annotated[str, typer.Option(help="The last day on which reports are taken, such as 2026-12-31.")],
+    opens: Annotated[str | None, typer.Option(help="The first day. Without it: today.")] = None,
+    period: Annotated[
+        str,
+        typer.Option(help="What is kept of the time of a report: day, week, month, or whole: nothing."),
+    ] = "day",
+    retention: Annotated[
+        int, typer.Option(help="Days after its period that a single report is kept; counts stay.")
+    ] = 90,
+    answers: Annotated[
+        int, typer.Option(help="How many different answers a device reports on at most. Each costs.")
+    ] = 1,
+    secret_days: Annotated[
+        int, typer.Option(help="A device takes a new secret after so many days, and pays again. 0: never.")
+    ] = 0,
+    version: Annotated[int, typer.Option(help="Higher than that of the one it replaces.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Without it: beside SPEC, *.announcement.json.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sign a question, so that devices take it from whoever asks and from nobody else.
+
+    Dates are days by the clock of UTC. The key stays with you: the server needs only the announcement. Keys
+    are made by 'sourdine certificate keys'.
+
+    Example: sourdine collect announce coffee.json --key office.key --closes 2026-12-31
+    """
+    from sourdine.accounting.certificate.keys import SigningKey
+    from sourdine.collector.announcement import SUFFIX, Announcement, SignedAnnouncement
+    from sourdine.collector.period import KeptPeriod, day_of, today
+    from sourdine.local.question import Question
+
+    owner = "collect announce"
+    kinds = {str(each): each for each in KeptPeriod}
+    if period not in kinds:
+        raise check.fail(owner, "period", f"be one of {', '.join(kinds)}", period)
+    place = spec.with_suffix("").with_suffix(SUFFIX) if output is None else output
+    show.check_place(place)
+    announcement = Announcement(
+        question=Question.from_json(read_json(spec)),
+        opens=today() if opens is None else day_of(owner, "opens", opens),
+        closes=day_of(owner, "closes", closes),
+        version=version,
+        period=kinds[period],
+        retention=retention,
+        answers=answers,
+        secret_days=secret_days,
+    )
+    keys = [SigningKey.read(path, lambda: str(typer.prompt("Passphrase", hide_input=True))) for path in key]
+    signed = SignedAnnouncement.sign(announcement, *keys)
+    try:
+        with disk.shared():  # it is for everybody
+            disk.write_whole(place, signed.to_text(), over=False)
+    except FileExistsError:
+        raise InvalidParameter(
+            f"{place} exists already and is not written over: devices may have it. Choose another place "
+            "with -o, and a higher --version if it is to take the place of that one."
+        ) from None
+    if as_json:
+        show.document(
+            {
+                "announcement": str(place),
+                "fingerprint": announcement.fingerprint,
+                "version": announcement.version,
+                "keys": [each.public.id for each in keys],
+                "public_keys": [each.public.raw.hex() for each in keys],
+                "report_epsilon": announcement.report_epsilon,
+                "device_epsilon": announcement.device_epsilon,
+            }
+        )
+        return
+    show.line(f"Wrote {place}: {announcement.fingerprint}, version {announcement.version}.")
+    show.say(price_words(announcement))
+    for each in keys:
+        show.line(f"Pages take it by the key {each.public.raw.hex()}")
+    show.line(f"Next: sourdine collect serve {quote(show.one_line(str(place)))} --store reports.db")
+
+
+def price_words(announcement: "Announcement") -> str:
+    """What devices pay, and how that comes to be."""
+    each = shorten_up(announcement.report_epsilon, 6)
+    total = shorten_up(announcement.device_epsilon, 6)
+    secrets = (
+        ""
+        if announcement.secrets == 1
+        else f" A device has {announcement.secrets} secrets by the end, and pays anew under each."
+    )
+    return (
+        f"One report reveals at most epsilon {each} about its answer; all reports of one device together at "
+        f"most {total}, with {counted(announcement.answers, 'different answer')} under one secret.{secrets}"
+    )

@@ -1,0 +1,81 @@
+"""`sourdine collect serve`: take reports until a signal ends it."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sourdine.cli.shared import show
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+
+StorePlace = Annotated[
+    str, typer.Option("--store", help="A file, or postgresql://user@host/database for several servers.")
+]
+
+
+def serve(
+    questions: Annotated[list[Path], typer.Argument(help="Announcements by 'sourdine collect announce'.")],
+    *,
+    store: StorePlace = "reports.db",
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="For reports. 0: any that is free.")] = 8080,
+    results_port: Annotated[
+        int | None,
+        typer.Option(help="For counts and pages, on this machine alone. Without it: --port + 1."),
+    ] = None,
+    public_results: Annotated[
+        bool, typer.Option("--public-results", help="Show results on the port for reports too, to everybody.")
+    ] = False,
+    origin: Annotated[
+        list[str] | None, typer.Option(help="An origin whose pages may send, such as https://survey.example.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="How many processes take reports.")] = 1,
+    rate: Annotated[float, typer.Option(help="Requests a second from one address. 0: any number.")] = 100.0,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="The address of a proxy that tells from whom a request came. Only for --rate."),
+    ] = None,
+) -> None:
+    """Take reports, and acknowledge each once it is on the disk. Ends at SIGTERM, with all answered.
+
+    Of a report nothing but itself is stored: no address, no time but its period, no order. It speaks HTTP:
+    put a proxy in front that speaks TLS, and let that keep no logs either.
+
+    Examples: sourdine collect serve coffee.announcement.json --origin https://survey.example ·
+    sourdine collect serve *.announcement.json --store postgresql://collector@db.example/surveys --workers 4
+    """
+    try:
+        from sourdine.collector.processes import listen, run
+    except ImportError as problem:
+        raise InvalidParameter(
+            f"A collector needs {problem.name}, which is not installed. "
+            "Install it with: pip install 'sourdine[collect]'."
+        ) from None
+    from sourdine.collector.announcement import SignedAnnouncement
+    from sourdine.collector.settings import CollectorSettings
+
+    owner = "collect serve"
+    port = check.integer(owner, "port", port, 0, 65535)
+    workers = check.integer(owner, "workers", workers, 1, 256)
+    signed = [SignedAnnouncement.read(path) for path in questions]
+    sockets = [listen(host, port)]
+    taken_port = int(sockets[0].getsockname()[1])
+    shown = 0
+    if not public_results:
+        beside = results_port if results_port is not None else (taken_port + 1 if port else 0)
+        sockets.append(listen("127.0.0.1", check.integer(owner, "results-port", beside, 0, 65535)))
+        shown = int(sockets[1].getsockname()[1])
+    settings = CollectorSettings(store=store, origins=tuple(origin or ()), rate=rate, results_port=shown)
+    there = settings.open_store()
+    for each in signed:
+        there.register(each)
+    there.close()
+    for each in signed:
+        show.line(f"{each.announcement.fingerprint}  {each.announcement.question.name}")
+    where = f"[{host}]" if ":" in host else host
+    show.line(f"Listening on http://{where}:{taken_port}")
+    show.line(f"Results: http://{'127.0.0.1' if shown else where}:{shown or taken_port}/")
+    sys.stdout.flush()  # whoever waits for this through a pipe waits no longer
+    run(settings, sockets, workers=workers, proxies=proxy or ())

@@ -1,0 +1,129 @@
+"""What is shown: the signed question byte for byte, counts, estimates, metrics, health and the client."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from sourdine.collector.announcement import SignedAnnouncement
+from sourdine.local.estimate import Counts
+from tests.collector.parts import (
+    KEY,
+    WORK,
+    Answer,
+    announced,
+    lines,
+    new_store,
+    reports,
+    running,
+    settings_of,
+)
+
+PATH = f"/v1/questions/{WORK.fingerprint}"
+
+
+def shown(tmp_path: Path, *paths: str, port: int = 8080, **more: Any) -> list[Answer]:
+    place = tmp_path / "reports.db"
+    new_store(str(place), announced()).close()
+
+    async def work() -> list[Answer]:
+        async with running(settings_of(place, **more)) as client:
+            await client.post(lines(40) + b"nonsense\n")
+            return [await client.ask("GET", path, port=port) for path in paths]
+
+    return asyncio.run(work())
+
+
+def test_the_question_is_handed_on_as_it_was_signed(tmp_path: Path) -> None:
+    answer, listed = shown(tmp_path, PATH, "/v1/questions")
+    signed = SignedAnnouncement.from_text(answer.body.decode())
+    assert signed.confirmed_by(KEY.public)
+    assert signed.body == announced().body
+    (one,) = json.loads(listed.body)["questions"]
+    assert (one["fingerprint"], one["name"], one["open"]) == (WORK.fingerprint, "work", True)
+
+
+def test_a_known_question_is_not_sent_again(tmp_path: Path) -> None:
+    place = tmp_path / "reports.db"
+    new_store(str(place)).close()
+
+    async def work() -> list[Answer]:
+        async with running(settings_of(place)) as client:
+            first = await client.ask("GET", PATH)
+            tag = first.headers[b"etag"].decode()
+            return [first, await client.ask("GET", PATH, {"If-None-Match": tag})]
+
+    first, again = asyncio.run(work())
+    assert (first.status, again.status, again.body) == (200, 304, b"")
+
+
+def test_results(tmp_path: Path) -> None:
+    counts, estimates, metrics, health = shown(
+        tmp_path, f"{PATH}/counts", f"{PATH}/estimates?confidence=0.9", "/metrics", "/health"
+    )
+    assert Counts.from_json(json.loads(counts.body)).sums.tolist() == WORK.tally(reports(40)).sums.tolist()
+    told = json.loads(estimates.body)
+    assert (told["reports"], told["confidence"], told["quarantined"]) == (40, 0.9, {"damaged": 1})
+    expected = WORK.estimate(WORK.tally(reports(40)), 0.9)
+    assert [each["value"] for each in told["answers"]] == expected.value.tolist()
+    text = metrics.body.decode()
+    assert f'sourdine_reports_total{{question="{WORK.fingerprint}"}} 40' in text
+    assert 'kind="damaged"} 1' in text
+    assert health.status == 200
+
+
+def test_results_are_shown_on_their_own_port_alone(tmp_path: Path) -> None:
+    paths = (f"{PATH}/counts", f"{PATH}/estimates", "/metrics", PATH)
+    outside = shown(tmp_path, *paths, results_port=9000)
+    inside = shown(tmp_path, *paths, results_port=9000, port=9000)
+    assert [each.status for each in outside] == [404, 404, 404, 200]
+    assert [each.status for each in inside] == [200] * 4
+
+
+def test_without_reports_there_are_no_answers_yet(tmp_path: Path) -> None:
+    place = tmp_path / "reports.db"
+    new_store(str(place)).close()
+
+    async def work() -> Answer:
+        async with running(settings_of(place)) as client:
+            return await client.ask("GET", f"{PATH}/estimates")
+
+    told = json.loads(asyncio.run(work()).body)
+    assert (told["reports"], told["answers"]) == (0, [])
+
+
+def test_a_store_that_is_written_by_others_is_seen(tmp_path: Path) -> None:
+    place = tmp_path / "reports.db"
+    new_store(str(place)).close()
+
+    async def work() -> list[Answer]:
+        async with running(settings_of(place)) as one, running(settings_of(place)) as two:
+            await asyncio.gather(*(each.post(lines(10, i)) for i in range(5) for each in (one, two)))
+            return [await one.ask("GET", f"{PATH}/counts"), await two.ask("GET", f"{PATH}/counts")]
+
+    assert [json.loads(each.body)["reports"] for each in asyncio.run(work())] == [100, 100]
+
+
+def test_the_end_waits_for_what_was_taken_in(tmp_path: Path) -> None:
+    place = tmp_path / "reports.db"
+    new_store(str(place)).close()
+
+    async def work() -> list[Answer]:
+        async with running(settings_of(place)) as client:
+            tasks = [asyncio.ensure_future(client.post(lines(1))) for _ in range(50)]
+            await asyncio.sleep(0)
+        return list(await asyncio.gather(*tasks))
+
+    answers = asyncio.run(work())
+    taken = sum(each.status == 201 for each in answers)
+    assert {each.status for each in answers} <= {201, 503}
+    store = new_store(str(place))
+    from sourdine.collector.store import recount
+
+    assert recount(store, 1, WORK).reports == taken > 0
+    store.close()
+
+
+def test_what_is_no_file_of_the_client_is_not_there(tmp_path: Path) -> None:
+    answers = shown(tmp_path, "/client/none.js", "/client/__init__.py", "/client/")
+    assert [each.status for each in answers] == [404] * 3
