@@ -23,6 +23,7 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import shorten_up
 from sourdine.local.question import Question
 from sourdine.local.rappor.oracle import RapporOracle
+from sourdine.local.thresholds import thresholds
 
 FORMAT = "sourdine announcement 1"
 FIRST = "sourdine announcement/1\n"
@@ -239,11 +240,6 @@ def _unreadable() -> InvalidParameter:
 def _thresholds(question: Question) -> dict[str, list[str]]:
     """What a browser compares its bits with; none where only Python draws reports."""
     try:
-        from sourdine.local.thresholds import thresholds  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        return {}
-    try:
-        laws: dict[str, list[str]] = thresholds(question.oracle)
+        return thresholds(question.oracle)
     except InvalidParameter:
         return {}
-    return laws

@@ -35,8 +35,8 @@ def estimate_document(
 ) -> dict[str, object]:
     """An estimate for machines: the values, perhaps constrained, beside the unbiased ones."""
     count = len(answer.value)
-    ups = [None] * count if reach is None else reach.up.tolist()
-    downs = [None] * count if reach is None else reach.down.tolist()
+    ups = [None] * count if reach is None else reach.up.reshape(-1).tolist()
+    downs = [None] * count if reach is None else reach.down.reshape(-1).tolist()
     return _head(question, answer.reports, answer.confidence) | {
         "attackers": None if reach is None else reach.share,
         "answers": [

@@ -37,7 +37,7 @@ def announce(
     secret_days: Annotated[
         int, typer.Option(help="A device takes a new secret after so many days, and pays again. 0: never.")
     ] = 0,
-    version: Annotated[int, typer.Option(help="Higher than that of the one it replaces.")] = 1,
+    version: Annotated[int, typer.Option("--revision", help="Higher than that of the one it replaces.")] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Without it: beside SPEC, *.announcement.json.")
     ] = None,
@@ -79,7 +79,7 @@ def announce(
     except FileExistsError:
         raise InvalidParameter(
             f"{place} exists already and is not written over: devices may have it. Choose another place "
-            "with -o, and a higher --version if it is to take the place of that one."
+            "with -o, and a higher --revision if it is to take the place of that one."
         ) from None
     if as_json:
         show.document(

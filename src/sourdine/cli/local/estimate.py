@@ -95,7 +95,8 @@ def estimate(
     if counts is not None:
         show.keep(json.dumps(total.to_json()) + "\n", counts)
     if as_json:
-        show.document(estimate_document(question, answer, values, reach) | quality_document(signs) | _apart(files))
+        document = estimate_document(question, answer, values, reach)
+        show.document(document | quality_document(signs) | _apart(files))
     else:
         _print(question, answer, values, constrain, reach)
         for sentence in alarms(signs):
