@@ -8,7 +8,9 @@ import pytest
 pytest.importorskip("starlette")
 from starlette.testclient import TestClient
 
+from sourdine.cli.release import publish
 from sourdine.studio.app import Studio, create_app
+from sourdine.studio.desk import Desk
 from sourdine.studio.folder import Folder
 
 HOST = "127.0.0.1:8000"
@@ -55,6 +57,10 @@ class Browser:
         return self.act(name, "set", at=at, value=value)
 
 
+def studio_of(folder: Path) -> Studio:
+    return Studio(Desk(Folder.of(folder), lambda spec, place, watch: publish(spec, place, watch=watch)))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     rows = [f"{k},{20 + k % 60},{'fm'[k % 2]},north,{1000 + k},3,true,2020-01-01" for k in range(50)]
@@ -64,7 +70,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def browser(folder: Path) -> Browser:
-    return Browser(Studio(Folder.of(folder))).enter()
+    return Browser(studio_of(folder)).enter()
 
 
 @pytest.fixture

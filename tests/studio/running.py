@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from sourdine.studio.app import Studio, create_app
-from sourdine.studio.folder import Folder
 from sourdine.studio.server import HOST, _listening
+from tests.studio.conftest import studio_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -44,7 +44,7 @@ class RunningStudio:
 @contextmanager
 def running(folder: Path) -> Iterator[RunningStudio]:
     """A server of a folder, in a thread of this process."""
-    studio = Studio(Folder.of(folder))
+    studio = studio_of(folder)
     with _listening(0) as listener:
         port = listener.getsockname()[1]
         app = create_app(studio, (f"{HOST}:{port}", f"localhost:{port}"))

@@ -6,11 +6,9 @@ from urllib.parse import quote
 import pytest
 
 from sourdine.accounting.ledger import Ledger
-from sourdine.studio.app import Studio
-from sourdine.studio.folder import Folder
 from tests.browser import violations
 from tests.cli.certificate.release_case import build_signed
-from tests.studio.conftest import Browser
+from tests.studio.conftest import Browser, studio_of
 from tests.studio.running import RunningStudio, running
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def reader(kept: Path) -> Browser:
-    return Browser(Studio(Folder.of(kept))).enter()
+    return Browser(studio_of(kept)).enter()
 
 
 @pytest.fixture(scope="module")

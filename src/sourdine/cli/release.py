@@ -23,6 +23,7 @@ from sourdine.core.errors import InvalidParameter, LedgerError
 if TYPE_CHECKING:
     from sourdine.accounting.certificate import Certificate
     from sourdine.tables import ReleasePlan, Specification, TableRelease
+    from sourdine.tables.release import Watch
 
 ANSWERS, QUALITY, RECORD, REPORT = "answers", "quality", "release.json", "report.html"
 FORMATS = ("csv", "json", "parquet")
@@ -76,7 +77,12 @@ def release(
 
 
 def publish(
-    spec: "Path | Specification", folder: Path, *, formats: Sequence[str] = FORMATS[:1], report: bool = True
+    spec: "Path | Specification",
+    folder: Path,
+    *,
+    formats: Sequence[str] = FORMATS[:1],
+    report: bool = True,
+    watch: "Watch" = lambda scans: show.progress("reading the table", scans),
 ) -> PublishedRelease:
     """Carry out a specification: everything is checked, then paid, then computed, then written at once."""
     from sourdine.report.pages.release import release_page
@@ -96,7 +102,6 @@ def publish(
     names = [*tables, CERTIFICATE, RECORD, *([REPORT] if report else [])]
     outbox = Outbox(folder, names, _room(plan, len(names)))
     with specification.open_ledger() as ledger, outbox as box, _stopped(folder, specification.ledger_path):
-        watch = lambda scans: show.progress("reading the table", scans)
         release = carry_out(plan, source, ledger, purpose=described(plan.queries), watch=watch)
         certificate = release.certificate(ledger, release.declared)
         record = Record.of(specification, release)

@@ -1,12 +1,17 @@
 """`sourdine studio`: publish a table from a page in the browser."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli.release import PublishedRelease, publish
 from sourdine.cli.shared import show
 from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.tables import Specification
+    from sourdine.tables.release import Watch
 
 
 def studio(
@@ -37,15 +42,13 @@ def studio(
     place = Path() if table is None else table
     if not place.exists():
         raise InvalidParameter(f"There is no {place}. Name a table, a specification or a folder.")
-    folder = place if place.is_dir() else place.resolve().parent
+    desk = Desk(Folder.of(place if place.is_dir() else place.resolve().parent), _publish)
     first = ""
     if place.is_file():
         name = place.resolve().name
-        first = f"spec/{name if name.endswith('.toml') else Desk(Folder.of(folder)).start(name)}"
+        first = f"spec/{name if name.endswith('.toml') else desk.start(name)}"
+    serve(desk, first=first, port=port, browser=browser, tell=show.lines)
 
-    def tell(address: str) -> None:
-        show.line("Studio is open, for you alone. Its address works once:")
-        show.line(f"  {address}")
-        show.line("Stop it with Ctrl-C.", aside=False)
 
-    serve(folder, first=first, port=port, browser=browser, tell=tell)
+def _publish(specification: "Specification", folder: Path, watch: "Watch") -> PublishedRelease:
+    return publish(specification, folder, watch=watch)

@@ -1,13 +1,26 @@
 """What can be done to a specification from the page, each as changes of its file."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.studio.desk import Desk, Sheet
-from sourdine.studio.draft_file import Edit, place_of
+from sourdine.studio.draft_file import ChangedElsewhere, Edit, place_of
+from sourdine.studio.question_acts import (
+    add_question,
+    add_sql,
+    change_ask,
+    change_by,
+    change_where,
+    copy_question,
+    remove_question,
+)
+from sourdine.studio.steps.budget import epsilon_at
+from sourdine.studio.steps.check import count_exactly
+from sourdine.studio.steps.release import begin_release, make_ledger
 from sourdine.studio.suggestions import FIELDS, TYPES, suggest
-from sourdine.studio.values import read_value
+from sourdine.studio.values import read_number, read_value
 
 Asked = Mapping[str, Any]
 _BLOCKS = ("table", "privacy", "columns", "queries")
@@ -16,7 +29,14 @@ _FIXED = (("table", "source"), ("table", "checked"))  # set by choosing a table,
 
 def act_on(desk: Desk, name: str, asked: Asked) -> Sheet:
     """Carry out what the page asks for, on the version that it has seen."""
-    act = ACTS.get(str(asked.get("act")))
+    name_of_act = str(asked.get("act"))
+    if (deed := DEEDS.get(name_of_act)) is not None:
+        sheet = desk.sheet(name)
+        if sheet.file.version != asked.get("version"):
+            raise ChangedElsewhere(sheet.file.path)
+        deed(desk, sheet, asked)
+        return desk.sheet(name)
+    act = ACTS.get(name_of_act)
     if act is None:
         raise InvalidParameter("The page asked for something unknown. Reload it.")
     return desk.change(name, str(asked.get("version")), lambda sheet: act(sheet, asked))
@@ -30,9 +50,20 @@ def _set(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
     block = sheet.at(at[:-1])
     held = block if isinstance(block, Mapping) else {}
     content = read_value(str(at[-1]), asked.get("value", ""), held)
+    if at == ("privacy", "ledger") and isinstance(content, str):
+        check_ledger_name(sheet.file.path.parent, content)
     if held.get(str(at[-1])) == content and type(held.get(str(at[-1]))) is type(content):
         return []
     return [Edit(at, content), *_with(at, content, held)]
+
+
+def check_ledger_name(base: Path, name: str) -> None:
+    """Refuse a ledger that the page may not name: it is a file beside the specification."""
+    if "/" in name or "\\" in name or not name.endswith(".ledger") or name.startswith("."):
+        raise InvalidParameter(
+            f"The ledger must be a file beside {base.name or 'the specification'}, such as people.ledger. "
+            "Another place is named in the specification itself."
+        )
 
 
 def _with(at: tuple[str | int, ...], content: object, privacy: Mapping[str, Any]) -> list[Edit]:
@@ -84,9 +115,68 @@ def _drop_blank(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
     return [Edit(("columns", name), None) for name, block in declared.items() if _waits(block)]
 
 
+def _aim(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
+    """The least epsilon that brings the error of a question within a target."""
+    from sourdine.tables.forecast import epsilon_for
+
+    specification = sheet.review.specification
+    if specification is None:
+        raise InvalidParameter("Fill in the steps before this one first.")
+    error = read_value("epsilon", asked.get("error", ""))
+    if isinstance(error, str) or not isinstance(error, int | float):
+        raise InvalidParameter("The error that is wanted must be a number, such as 50.")
+    query, _, statistic = str(asked.get("target", "")).partition("\n")
+    plan = epsilon_for(specification.plan(), query, error, statistic or None)
+    return [Edit(("privacy", "epsilon"), float(plan.privacy.epsilon))]
+
+
+def _slide(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
+    """The epsilon at a place of the slider."""
+    position = read_number(str(asked.get("value", "")))
+    if isinstance(position, str):
+        raise InvalidParameter("The slider has no such place. Reload the page.")
+    return [Edit(("privacy", "epsilon"), epsilon_at(position))]
+
+
 ACTS: dict[str, Callable[[Sheet, Asked], Sequence[Edit]]] = {
     "set": _set,
     "declare": _declare,
     "suggested": _suggested,
     "drop-blank": _drop_blank,
+    "add-question": add_question,
+    "add-sql": add_sql,
+    "copy-question": copy_question,
+    "remove-question": remove_question,
+    "ask": change_ask,
+    "by": change_by,
+    "where": change_where,
+    "aim": _aim,
+    "slide": _slide,
+}
+
+
+def _count_exactly(desk: Desk, sheet: Sheet, asked: Asked) -> None:
+    if sheet.review.specification is None:
+        raise InvalidParameter("Fill in the steps before this one first.")
+    count_exactly(desk, sheet)
+
+
+def _hide_exact(desk: Desk, sheet: Sheet, asked: Asked) -> None:
+    desk.exact.pop(sheet.name, None)
+
+
+def _make_ledger(desk: Desk, sheet: Sheet, asked: Asked) -> None:
+    make_ledger(sheet, str(asked.get("value", "")))
+
+
+def _release(desk: Desk, sheet: Sheet, asked: Asked) -> None:
+    version, into = str(asked.get("version")), str(asked.get("into", ""))
+    begin_release(desk, sheet, into, version, sure=asked.get("sure") == "yes")
+
+
+DEEDS: dict[str, Callable[[Desk, Sheet, Asked], None]] = {  # what changes more than the specification
+    "exact": _count_exactly,
+    "hide-exact": _hide_exact,
+    "make-ledger": _make_ledger,
+    "release": _release,
 }

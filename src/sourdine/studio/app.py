@@ -10,7 +10,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -21,8 +21,16 @@ from sourdine.studio.acts import act_on
 from sourdine.studio.desk import Desk
 from sourdine.studio.draft_file import ChangedElsewhere
 from sourdine.studio.folder import Folder
-from sourdine.studio.gate import Secrets, StudioGate
-from sourdine.studio.page import render_error, render_sheet, render_start, render_steps
+from sourdine.studio.gate import ALONE, Secrets, StudioGate
+from sourdine.studio.page import (
+    render_dry_run,
+    render_error,
+    render_forecast,
+    render_noise,
+    render_sheet,
+    render_start,
+    render_steps,
+)
 from sourdine.studio.reports import (
     answer_with,
     epsilon_report,
@@ -31,6 +39,8 @@ from sourdine.studio.reports import (
     training_report,
     verdict_report,
 )
+from sourdine.studio.steps.result import CERTIFICATE, REPORT, read_certificate
+from sourdine.studio.values import read_number
 
 _HERE = Path(__file__).parent
 Handler = Callable[[Request], Response]
@@ -40,11 +50,8 @@ Handler = Callable[[Request], Response]
 class Studio:
     """What all requests share."""
 
-    folder: Folder
+    desk: Desk
     keys: Secrets = field(default_factory=Secrets)
-
-    def __post_init__(self) -> None:
-        self.desk = Desk(self.folder)
 
 
 def create_app(studio: Studio, hosts: tuple[str, ...]) -> ASGIApp:
@@ -53,12 +60,16 @@ def create_app(studio: Studio, hosts: tuple[str, ...]) -> ASGIApp:
         Route("/", _page(_start)),
         Route("/start", _answer(_begin), methods=["POST"]),
         Route("/spec/{name:path}/act", _answer(_act), methods=["POST"]),
+        Route("/spec/{name:path}/fill", _answer(_fill), methods=["POST"]),
+        Route("/spec/{name:path}/forecast", _answer(_forecast), methods=["POST"]),
+        Route("/spec/{name:path}/steps", _page(_steps)),
         Route("/spec/{name:path}", _page(_sheet)),
         Route("/ledger/{name:path}", _page(_report(ledger_report))),
         Route("/meaning/{name:path}", _page(_report(meaning_report))),
         Route("/verdict/{name:path}", _page(_report(verdict_report))),
         Route("/epsilon", _page(_epsilon)),
         Route("/training", _page(_training)),
+        Route("/file/{name:path}", _page(_file)),
         Mount("/static", StaticFiles(directory=_HERE / "static")),
     ]
     inner = Starlette(routes=[Mount(studio.keys.prefix, routes=routes)])
@@ -81,7 +92,7 @@ def _report(made_of: Callable[[Folder, str, str], Page]) -> Handler:
 
     def answer(request: Request) -> Response:
         studio = _studio(request)
-        return answer_with(made_of(studio.folder, request.path_params["name"], studio.keys.prefix))
+        return answer_with(made_of(studio.desk.folder, request.path_params["name"], studio.keys.prefix))
 
     return answer
 
@@ -118,6 +129,48 @@ def _act(request: Request, asked: dict[str, Any]) -> dict[str, Any]:
         "html": render_steps(studio.desk, sheet, studio.keys.prefix),
         "said": said,
     }
+
+
+def _steps(request: Request) -> Response:
+    """All steps as they are now, for a page that waits for something."""
+    studio = _studio(request)
+    sheet = studio.desk.sheet(request.path_params["name"])
+    html = render_steps(studio.desk, sheet, studio.keys.prefix)
+    return JSONResponse({"version": sheet.file.version, "html": html})
+
+
+def _fill(request: Request, asked: dict[str, Any]) -> dict[str, Any]:
+    """A part of the page that is made when it is asked for."""
+    sheet = _studio(request).desk.sheet(request.path_params["name"])
+    if asked.get("what") == "dry-run":
+        return {"html": render_dry_run(sheet)}
+    return {"html": render_noise(sheet, _number(asked, "position"), int(_number(asked, "place")))}
+
+
+def _forecast(request: Request, asked: dict[str, Any]) -> dict[str, Any]:
+    """The errors at a place of the slider."""
+    sheet = _studio(request).desk.sheet(request.path_params["name"])
+    html, epsilon = render_forecast(sheet, _number(asked, "position"))
+    return {"html": html, "epsilon": epsilon}
+
+
+def _number(asked: dict[str, Any], name: str) -> float:
+    given = read_number(str(asked.get(name) or 0))
+    return 0 if isinstance(given, str) else given
+
+
+def _file(request: Request) -> Response:
+    """A file of a release, one that its certificate covers or the certificate itself."""
+    folder, _, name = request.path_params["name"].rpartition("/")
+    place = _studio(request).desk.folder.inside(folder)
+    if name != CERTIFICATE and name not in read_certificate(place).digests:
+        raise InvalidParameter(f"The certificate of {folder} covers no file {name}.")
+    file = _studio(request).desk.folder.inside(f"{folder}/{name}")
+    if not file.is_file():
+        raise InvalidParameter(f"There is no file {name} in {folder}.")
+    if name == REPORT:
+        return HTMLResponse(file.read_bytes(), headers=ALONE)
+    return FileResponse(file, filename=name, media_type="application/octet-stream")
 
 
 def _studio(request: Request) -> Studio:

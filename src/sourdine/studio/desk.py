@@ -11,9 +11,14 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.studio.draft_file import ChangedElsewhere, DraftFile, Edit, Place
 from sourdine.studio.folder import Folder
 from sourdine.studio.header import TableHeader, read_header
+from sourdine.studio.jobs import Jobs
 from sourdine.studio.review import Review, review
+from sourdine.tables import Specification
 from sourdine.tables.draft import draft
+from sourdine.tables.quality.exact import ExactQuality
+from sourdine.tables.release import Watch
 
+Publish = Callable[[Specification, Path, Watch], object]  # pays for a release, and writes its folder
 _KEPT = 16  # reviews of texts that were seen before, such as while a slider moves
 
 
@@ -47,6 +52,9 @@ class Desk:
     """All specifications of a folder. Changes are made one after the other, whichever tab they come from."""
 
     folder: Folder
+    publish: Publish
+    jobs: Jobs = field(default_factory=Jobs)
+    exact: dict[str, ExactQuality] = field(default_factory=dict)  # shown to the data's holder, kept nowhere
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _seen: dict[tuple[str, str], Review] = field(default_factory=dict)
 

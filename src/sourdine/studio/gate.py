@@ -24,6 +24,10 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "frame-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
+ALONE = {  # of a page that brings its own scripts: it is nobody's, so it can ask nothing here
+    "Content-Security-Policy": "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' "
+    "'unsafe-eval'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+}
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",

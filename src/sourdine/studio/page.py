@@ -4,11 +4,17 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from sourdine.core.errors import InvalidParameter
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.draft_file import place_of, pointer_of
 from sourdine.studio.review import STEPS
+from sourdine.studio.steps.budget import at_epsilon, budget_step, epsilon_at, forecast_view, noise_view
+from sourdine.studio.steps.check import check_step
 from sourdine.studio.steps.columns import columns_step
 from sourdine.studio.steps.people import people_step
+from sourdine.studio.steps.questions import questions_step
+from sourdine.studio.steps.release import release_step
+from sourdine.studio.steps.result import result_step
 from sourdine.studio.steps.table import table_step
 from sourdine.studio.values import shown
 
@@ -25,7 +31,17 @@ TITLES = {
     "release": "Release",
     "result": "Result",
 }
-_VIEWS = {"table": table_step, "people": people_step, "columns": columns_step}
+_MOST_ROWS = 60  # of a dry run
+_VIEWS = {
+    "table": table_step,
+    "people": people_step,
+    "columns": columns_step,
+    "questions": questions_step,
+    "budget": budget_step,
+    "check": check_step,
+    "release": release_step,
+    "result": result_step,
+}
 
 
 def render_start(desk: Desk, base: str) -> str:
@@ -48,14 +64,58 @@ def render_error(words: str, base: str) -> str:
     return _render("error.html", base=base, title="Not here", words=words)
 
 
+def render_forecast(sheet: Sheet, position: float) -> tuple[str, float]:
+    """The errors at a place of the slider, and the epsilon of that."""
+    epsilon = epsilon_at(position)
+    return _render("forecast.html", view=forecast_view(at_epsilon(sheet, epsilon))), epsilon
+
+
+def render_noise(sheet: Sheet, position: float, place: int) -> str:
+    """Noise on a made-up table, at a place of the slider."""
+    return _render("noise.html", **noise_view(at_epsilon(sheet, epsilon_at(position)), place))
+
+
+def render_dry_run(sheet: Sheet) -> str:
+    """The answers of a made-up table."""
+    from sourdine.report.finding import named_rows
+    from sourdine.tables import rehearse
+
+    if sheet.review.specification is None:
+        raise InvalidParameter("Fill in the steps before this one first.")
+    rows = list(named_rows(rehearse(sheet.review.specification.plan()).values))
+    return _render("dry_run.html", rows=rows[:_MOST_ROWS], more=max(0, len(rows) - _MOST_ROWS))
+
+
 def _content(desk: Desk, sheet: Sheet) -> dict[str, Any]:
+    views = {step: view(desk, sheet) for step, view in _VIEWS.items()}
     return {
         "sheet": sheet,
         "review": sheet.review,
         "held": lambda at: sheet.at(place_of(at)),
-        "steps": [(step, TITLES[step], sheet.review.left(step)) for step in STEPS if step in _VIEWS],
-        "views": {step: view(desk, sheet) for step, view in _VIEWS.items()},
+        "steps": [(step, TITLES[step], *_state(step, sheet, views)) for step in STEPS],
+        "views": views,
     }
+
+
+def _state(step: str, sheet: Sheet, views: Mapping[str, Any]) -> tuple[str, str]:
+    """How far a step is, in words, and as a kind: done, left, or to be looked at."""
+    if left := sheet.review.left(step):
+        return left, "left"
+    if step in ("table", "people", "columns", "questions"):
+        return "done", "done"
+    if sheet.review.specification is None:
+        return "waits", "waits"
+    if step == "budget":
+        return views["budget"]["words"], "done"
+    if step == "check":
+        return ("exact counts shown" if views["check"]["checked"] else "if you like"), "waits"
+    released = views["result"]["releases"]
+    if step == "release":
+        job = views["release"]["job"]
+        if job is not None and job.running:
+            return "under way", "left"
+        return ("released", "done") if released else ("not yet", "left")
+    return (str(len(released)), "done") if released else ("nothing yet", "waits")
 
 
 def _render(template: str, **content: object) -> str:

@@ -13,39 +13,42 @@ from urllib.parse import quote
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.studio.app import Studio, create_app
-from sourdine.studio.folder import Folder
+from sourdine.studio.desk import Desk
 
 HOST = "127.0.0.1"
 
 
 def serve(
-    folder: Path,
+    desk: Desk,
     *,
     first: str = "",
     port: int = 0,
     browser: bool = True,
     tell: Callable[[str], None] = print,
 ) -> None:
-    """Serve a folder until Ctrl-C. `first` is the page to begin with, seen from the start.
+    """Serve the folder of a desk until Ctrl-C. `first` is the page to begin with, seen from the start.
 
     The address is told to whoever started it. The browser gets it through a file for its owner alone, since
     every user of a machine can read what programs were started with.
     """
     import uvicorn
 
-    studio = Studio(Folder.of(folder))
+    studio = Studio(desk)
     with _listening(port) as listener:
         number = listener.getsockname()[1]
         hosts = (f"{HOST}:{number}", f"localhost:{number}")
         address = f"http://{HOST}:{number}{studio.keys.prefix}/?token={studio.keys.token}"
         if first:
             address += f"&page={quote(first)}"
-        tell(address)
+        tell(f"Studio is open, for you alone. Its address works once:\n  {address}\nStop it with Ctrl-C.")
         config = uvicorn.Config(
             create_app(studio, hosts), log_level="warning", lifespan="off", server_header=False, ws="none"
         )
         with _opened(address) if browser else contextlib.nullcontext():
             uvicorn.Server(config).run(sockets=[listener])
+        if desk.jobs.busy:
+            tell("A release or a count is under way. Waiting until it is whole.")
+        desk.jobs.wait()
 
 
 @contextlib.contextmanager

@@ -67,6 +67,7 @@ function update(old, made) {
     else if (!typing) old.value = made.value;
     return;
   }
+  if (made.hasAttribute("data-keep")) return;
   children(old, made);
   if (old instanceof HTMLSelectElement && made instanceof HTMLSelectElement && !typing) old.value = made.value;
 }

@@ -50,10 +50,73 @@ function show(answer) {
     steps.dataset.version = answer.version;
     morph(steps, answer.html);
     mark();
+    poll();
   }
   say(answer.said ?? "");
   if (typeof answer.go === "string") location.assign(answer.go);
 }
+
+/** Ask again as long as something goes on in the server. */
+let waiting = 0;
+function poll() {
+  clearTimeout(waiting);
+  if (!steps || !document.querySelector("[data-poll]")) return;
+  waiting = setTimeout(() => {
+    last = last.then(async () => {
+      try {
+        const response = await fetch(`${body.dataset.spec}/steps`);
+        if (response.ok) show(await response.json());
+        else poll();
+      } catch {
+        say("Studio does not answer. Is it still running? What was begun is finished before it ends.");
+        poll();
+      }
+    });
+  }, 500);
+}
+
+/** Parts that are made when they are asked for; each is filled again when what it shows has changed. */
+/** @param {string} what */
+async function fill(what) {
+  const into = document.getElementById(what);
+  const choice = document.getElementById(`${what}-choice`);
+  if (!into) return;
+  into.setAttribute("aria-busy", "true");
+  const place = choice instanceof HTMLSelectElement ? choice.value : 0;
+  const { answer } = await post(`${body.dataset.spec}/fill`, { what, place, position: slider()?.value });
+  into.removeAttribute("aria-busy");
+  if (typeof answer.html === "string") morph(into, answer.html);
+  say(answer.said ?? "");
+}
+
+function slider() {
+  const element = document.querySelector("[data-slider]");
+  return element instanceof HTMLInputElement ? element : null;
+}
+
+/** The forecast follows the slider: one request at a time, and always one for where it stands at last. */
+let asking = false;
+let again = false;
+async function slide() {
+  if (asking) {
+    again = true;
+    return;
+  }
+  asking = true;
+  do {
+    again = false;
+    const { answer } = await post(`${body.dataset.spec}/forecast`, { position: slider()?.value });
+    const into = document.getElementById("forecast");
+    const typed = document.getElementById("_privacy_epsilon");
+    if (into && typeof answer.html === "string") morph(into, answer.html);
+    if (typed instanceof HTMLInputElement && answer.epsilon !== undefined) typed.value = String(answer.epsilon);
+  } while (again);
+  asking = false;
+}
+
+document.addEventListener("input", (event) => {
+  if (event.target === slider()) slide();
+});
 
 /** @param {Element} element */
 function value(element) {
@@ -66,23 +129,36 @@ function value(element) {
 
 document.addEventListener("change", (event) => {
   const element = event.target;
-  if (!(element instanceof HTMLElement)) return;
+  if (!(element instanceof HTMLElement) || element instanceof HTMLFormElement) return;
   const { set, act: name, ...rest } = element.dataset;
-  if (set !== undefined) act({ act: "set", at: set, value: value(element) });
+  if (element === slider()) {
+    act({ act: "slide", value: value(element) }).then(() => {
+      if (document.getElementById("noise")?.childElementCount) fill("noise");
+    });
+  } else if (rest.fill !== undefined) fill(rest.fill);
+  else if (set !== undefined) act({ act: "set", at: set, value: value(element) });
   else if (name !== undefined) act({ act: name, ...rest, value: value(element) });
 });
 
 document.addEventListener("click", (event) => {
-  const button = event.target instanceof Element ? event.target.closest("button[data-act]") : null;
+  const button = event.target instanceof Element ? event.target.closest("button") : null;
   if (!(button instanceof HTMLButtonElement)) return;
-  const { act: name, ...rest } = button.dataset;
-  act({ act: name, ...rest });
+  const { act: name, fill: what, ...rest } = button.dataset;
+  if (what !== undefined) fill(what);
+  else if (name !== undefined) act({ act: name, ...rest });
 });
 
 document.addEventListener("submit", async (event) => {
   event.preventDefault();
   const form = event.target;
-  if (!(form instanceof HTMLFormElement) || !form.dataset.post) return;
+  if (!(form instanceof HTMLFormElement)) return;
+  const { act: name, ...rest } = form.dataset;
+  if (name !== undefined) {
+    await act({ act: name, ...rest, ...Object.fromEntries(new FormData(form)) });
+    if (!said.textContent) form.reset();
+    return;
+  }
+  if (!form.dataset.post) return;
   const { answer } = await post(form.dataset.post, Object.fromEntries(new FormData(form)));
   const note = form.querySelector('[role="alert"]');
   if (answer.said && note) note.textContent = answer.said;
@@ -109,3 +185,4 @@ function mark() {
 addEventListener("hashchange", go);
 go();
 mark();
+poll();
