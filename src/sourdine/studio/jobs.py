@@ -110,10 +110,9 @@ def _run(job: Job, work: Work) -> None:
         job.words, job.state = str(problem), JobState.FAILED
     except Exception:  # its words may quote a record
         job.words = (
-            "Something went wrong that has no words here. If it was paid already, that stays paid: the ledger's "
-            "history shows it. Look at the terminal that Studio was started in."
+            "Something went wrong that must not be told in its own words, since they may quote a record. If it "
+            "was paid already, that stays paid: the history of the ledger shows it."
         )
         job.state = JobState.FAILED
-        raise
     else:
         job.state = JobState.DONE

@@ -95,7 +95,7 @@ def _balance(specification: Specification, plan: ReleasePlan) -> Balance:
 
 
 def make_ledger(sheet: Sheet, typed: str) -> None:
-    """A new ledger under the name that the specification has for it, with a budget for all that is to come."""
+    """A new ledger by the name that the specification has for it, with a budget for all releases."""
     specification = sheet.review.specification
     if specification is None:
         raise InvalidParameter("Fill in the steps before this one first.")
@@ -113,7 +113,7 @@ def make_ledger(sheet: Sheet, typed: str) -> None:
 def begin_release(desk: Desk, sheet: Sheet, into: str, version: str, *, sure: bool) -> None:
     """Pay and publish, once for each folder, whoever asks how often.
 
-    It is the version of the specification that was confirmed which is released, whatever is changed meanwhile.
+    What was confirmed is released, whatever is changed meanwhile.
     """
     specification = sheet.review.specification
     if specification is None or version != sheet.file.version:
