@@ -39,7 +39,7 @@ def server(kept: Path) -> Iterator[RunningStudio]:
 
 
 def test_the_ledger_says_what_was_paid_is_left_and_still_fits(reader: Browser) -> None:
-    (name, *_) = reader.studio.folder.ledgers()
+    (name, *_) = reader.studio.desk.folder.ledgers()
     text = reader.get(f"/ledger/{quote(name)}").text
     assert "A privacy budget over time" in text
     assert "2 more charges like the last one" in text
@@ -47,7 +47,7 @@ def test_the_ledger_says_what_was_paid_is_left_and_still_fits(reader: Browser) -
 
 
 def test_a_release_has_its_verdict_with_the_ledger_that_paid(reader: Browser) -> None:
-    (name, *_) = reader.studio.folder.releases()
+    (name, *_) = reader.studio.desk.folder.releases()
     text = reader.get(f"/verdict/{quote(name)}").text
     assert "Privacy verdict" in text
     assert "The ledger holds this payment" in text

@@ -110,8 +110,8 @@ def _run(job: Job, work: Work) -> None:
         job.words, job.state = str(problem), JobState.FAILED
     except Exception:  # its words may quote a record
         job.words = (
-            "Something went wrong that must not be told in its own words, since they may quote a record. If it "
-            "was paid already, that stays paid: the history of the ledger shows it."
+            "Something went wrong whose own words may quote a record, so they are not told. If it was "
+            "paid already, that stays paid: the history of the ledger shows it."
         )
         job.state = JobState.FAILED
     else:

@@ -23,7 +23,7 @@ def add_sql(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
     """A new question in SQL."""
     text = str(asked.get("value", "")).strip()
     if not text:
-        raise InvalidParameter("Write a question in SQL first, such as SELECT COUNT(*) FROM table.")
+        raise InvalidParameter("Write a question in SQL first, as the example in the field has it.")
     return [Edit(("queries", len(_queries(sheet))), {"name": _free_name(sheet, "sql"), "sql": text})]
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sourdine.frames.schema import Schema
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.values import shown
 from sourdine.tables.statistics import BY_KIND
@@ -87,7 +86,8 @@ def questions_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
     """Every question, and what can be asked of which column."""
     queries = sheet.file.blocks.get("queries", [])
     schema = sheet.review.schema
-    types = {name: _type(schema, name) for name in (schema.columns if schema else ())}
+    columns = schema.columns if schema else {}
+    types = {name: str(getattr(column, "type", "")) for name, column in columns.items()}
     return {
         "questions": [_view(place, block) for place, block in enumerate(queries)],
         "kinds": KINDS,
@@ -101,10 +101,6 @@ def questions_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
         "waiting": bool(sheet.review.of("columns")),
         "table": sheet.stem.rsplit("/", 1)[-1],
     }
-
-
-def _type(schema: Schema, name: str) -> str:
-    return str(getattr(schema.columns[name], "type", ""))
 
 
 def _view(place: int, block: Any) -> QuestionView:

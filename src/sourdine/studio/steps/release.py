@@ -18,7 +18,7 @@ OF_RELEASE = "-release"
 
 
 @dataclass(frozen=True)
-class Balance:
+class ReleaseBalance:
     """What a ledger has, what the release takes, and what is left then; or why it refuses."""
 
     left: str = ""
@@ -73,7 +73,7 @@ def ledger_terms(specification: Specification, plan: ReleasePlan) -> dict[str, o
     return terms
 
 
-def _balance(specification: Specification, plan: ReleasePlan) -> Balance:
+def _balance(specification: Specification, plan: ReleasePlan) -> ReleaseBalance:
     try:
         with specification.open_ledger() as ledger:
             price, status = ledger.price(*plan.spends), ledger.status()
@@ -83,8 +83,8 @@ def _balance(specification: Specification, plan: ReleasePlan) -> Balance:
             except SourdineError as problem:
                 refusal = str(problem)
     except SourdineError as problem:
-        return Balance(refusal=str(problem))
-    return Balance(
+        return ReleaseBalance(refusal=str(problem))
+    return ReleaseBalance(
         left=remaining(status.left, status.limit),
         price=readable(price),
         after="" if refusal else remaining(status.left - price, status.limit),
