@@ -22,7 +22,8 @@ Result = dict[str, Any]
 def measured(case: Case, path: Path, private: bool) -> Result:
     """One case in a fresh process; what happens only once in a process is measured in several."""
     once = case.task == "first"
-    rounds = 1 if once else 5 if case.rows <= 10**5 else 3 if case.rows <= _FEW else 2
+    many = case.rows <= 10**5 or case.task == "expressions"
+    rounds = 1 if once else 5 if many else 3 if case.rows <= _FEW else 2
     question = {"case": case.asked(), "path": str(path), "private": private, "rounds": rounds}
     command = [sys.executable, "-m", "benchmarks.growth.measure", json.dumps(question)]
     found: list[Result] = []

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.growth.expressions import QUESTIONS, RECORDS, REGIONS
+
 ENGINES = ("duckdb", "polars lazy", "polars frame", "spark", "csv")
 DECILES = tuple(level / 10 for level in range(1, 10))
 LOWER, UPPER = 0.0, 100.0
@@ -21,6 +23,7 @@ TASKS = {
     "private": "count and mean by keys that nobody declared",
     "deciles": "nine deciles by group",
     "people": f"count and mean by 100 keys, {ROWS_A_PERSON} rows a person",
+    "expressions": "dates and expressions, by region or period",
     "first": "the first table of a process",
 }
 
@@ -34,6 +37,7 @@ class Case:
     keys: int
     engine: str = "duckdb"
     grid: str = "cents"
+    question: str = ""  # one of those with expressions
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -44,13 +48,14 @@ class Case:
     def file(self) -> str:
         """The name of its table."""
         kind = "csv" if self.engine == "csv" else "parquet"
-        shape = self.task if self.task in ("private", "people") else "plain"
+        shape = self.task if self.task in ("private", "people", "expressions") else "plain"
         return f"{shape}_{self.rows}_{self.keys}.{kind}"
 
     @property
     def words(self) -> str:
         """What it is, in a line."""
-        return f"{TASKS[self.task]}: {self.rows:,} rows, {self.keys:,} keys, {self.engine}, {self.grid}"
+        which = self.question or self.grid
+        return f"{TASKS[self.task]}: {self.rows:,} rows, {self.keys:,} keys, {self.engine}, {which}"
 
     def asked(self) -> dict[str, Any]:
         """As JSON."""
@@ -83,6 +88,8 @@ def cases(quick: bool) -> Iterator[Case]:
     for power in range(4, 6 if quick else 8):
         yield Case(task="people", rows=10**power, keys=100)
         yield Case(task="people", rows=10**power, keys=100, engine="polars lazy")
+    for question in QUESTIONS:
+        yield Case(task="expressions", rows=10**5 if quick else 10**7, keys=len(REGIONS), question=question)
     yield Case(task="first", rows=10**3, keys=10, engine="csv")
 
 
@@ -99,7 +106,8 @@ def write_table(path: Path, case: Case) -> None:
         columns = {"a": f"CAST({key} AS INTEGER) // {size}", "b": f"CAST({key} AS INTEGER) % {size}"}
     if case.task == "people":
         columns["person"] = f"CAST(hash(i, 4) % {max(1, case.rows // ROWS_A_PERSON)} AS INTEGER)"
-    listed = ", ".join(f"{sql} AS {name}" for name, sql in {**columns, "x": far}.items())
+    columns = RECORDS if case.task == "expressions" else {**columns, "x": far}
+    listed = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
     form = "csv, HEADER" if path.suffix == ".csv" else "parquet"
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT {listed} FROM range({case.rows}) t(i)) TO '{path}' (FORMAT {form})")

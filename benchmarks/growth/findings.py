@@ -20,6 +20,7 @@ _TIMES = (
     ("people", 10**7, 100, "duckdb", 2.0),
     ("people", 10**7, 100, "polars lazy", 2.0),
 )
+_EXPRESSIONS = 1.5  # times the query without privacy, in processor time
 _ABOVE, _FIRST = 0.15, 0.4  # seconds: of small tables beyond the plain query, and of the first table
 
 
@@ -48,18 +49,30 @@ def show(results: Sequence[Result], console: Console) -> None:
 
 def _table(title: str, results: Sequence[Result]) -> Table:
     shown = Table(title=title)
-    for name in ("rows", "keys", "engine", "grid", "plain s", "private s", "times", "plain GB", "private GB"):
-        shown.add_column(name, justify="left" if name in ("engine", "grid") else "right")
+    for name in ("engine", "what"):
+        shown.add_column(name)
+    for name in ("rows", "keys", "plain s", "private s", "times", "of cpu", "plain GB", "private GB"):
+        shown.add_column(name, justify="right")
     for each in results:
         plain, ours = each["plain"], each["private"]
-        cells = [f"{each['rows']:,}", f"{each['keys']:,}", each["engine"], each["grid"]]
+        which = each["question"] or each["grid"]
+        cells = [each["engine"], which, f"{each['rows']:,}", f"{each['keys']:,}"]
         if "error" in plain or "error" in ours:
             shown.add_row(*cells, plain.get("error", ""), ours.get("error", ""))
             continue
-        numbers = [plain["seconds"], ours["seconds"], ours["seconds"] / plain["seconds"]]
+        numbers = [plain["seconds"], ours["seconds"], ours["seconds"] / plain["seconds"], times_of(each)]
         memory = [plain["bytes"] / 1e9, ours["bytes"] / 1e9]
         shown.add_row(*cells, *(f"{number:.3g}" for number in numbers), *(f"{size:.2f}" for size in memory))
     return shown
+
+
+def times_of(each: Result) -> float:
+    """How many times the plain query: in processor time, which others on the machine hardly change.
+
+    Spark computes in a process of its own, whose time is that of the clock.
+    """
+    measure = "seconds" if each["engine"] == "spark" else "processor"
+    return float(each["private"][measure] / each["plain"][measure])
 
 
 def _judge(each: Result, console: Console) -> None:
@@ -69,9 +82,16 @@ def _judge(each: Result, console: Console) -> None:
     memory = f"{ours['bytes'] / 1e9:.2f} GB, plain {plain['bytes'] / 1e9:.2f}"
     for task, rows, keys, engine, most in _TIMES:
         if (each["task"], each["rows"], each["keys"], each["engine"]) == (task, rows, keys, engine):
-            ratio = ours["seconds"] / plain["seconds"]
-            text = f"{what}, on {each['grid']}: {ratio:.2f} times the plain query (target {most:g}); {memory}"
+            clock, ratio = ours["seconds"] / plain["seconds"], times_of(each)
+            text = (
+                f"{what}, on {each['grid']}: {ratio:.2f} times the plain query's processor time, "
+                f"{clock:.2f} times by the clock (target {most:g}); {memory}"
+            )
             verdict(console, ratio <= most and ours["bytes"] <= MEMORY, text)
+    if each["question"] and each["rows"] >= 10**7:
+        ratio = times_of(each)
+        text = f"{each['question']}, {each['rows']:,} rows: {ratio:.2f} times plain DuckDB's processor time"
+        verdict(console, ratio <= _EXPRESSIONS, f"{text} (target {_EXPRESSIONS:g}); {memory}")
     if each["task"] == "small":
         above = ours["seconds"] - plain["seconds"]
         text = f"{what}: {above:.3f} s above the plain query (target {_ABOVE:g}); {memory}"

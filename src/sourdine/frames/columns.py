@@ -6,6 +6,7 @@ Declarations come from people who know the meaning of the data, never from the d
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -72,7 +73,7 @@ class Real(Declared):
         _check_steps(self)
         return self
 
-    @property
+    @cached_property
     def step(self) -> Fraction:
         """The declared step, or a power of two that cuts the range into about a million."""
         if self.granularity is not None:

@@ -5,22 +5,28 @@ and no shape tells about the data: what cannot be read, is not a number or is in
 missing follows the declared rule.
 """
 
-import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from sourdine.frames.cells.inside import CellsInside, held_number
+from sourdine.frames.cells.places import SMALL_SPAN, place, place_of
 from sourdine.frames.columns import LONGEST_KEY, Category, Column, Flag, Integer, Number, Real, Text, span
 from sourdine.frames.derived import DERIVED, DerivedCategory, DerivedFlag
 from sourdine.frames.engines.dialect import DUCKDB, Dialect
-from sourdine.frames.engines.types import SMALL
-from sourdine.frames.expressions import ColumnValue, Expression, InPeriod, KeyKind, Kinds, NumberKind
+from sourdine.frames.expressions import (
+    ColumnValue,
+    Expression,
+    InPeriod,
+    KeyKind,
+    Kinds,
+    NumberKind,
+    RecordCells,
+)
 from sourdine.frames.expressions.arithmetic import regrid
-from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.schema import Schema
 from sourdine.frames.times.dates import Date, Datetime
-from sourdine.frames.times.moments import date_in, time_name
+from sourdine.frames.times.moments import date_in, time_inside, time_name
 
 __all__ = [
     "Grouping",
@@ -34,17 +40,10 @@ __all__ = [
     "indicator",
     "key_kind",
     "literal",
-    "number_name",
-    "place",
-    "place_name",
-    "place_of",
     "quoted",
-    "sides",
-    "steps",
 ]
 
 Key = str | int | bool
-_SMALL = 1 << 30
 _LISTED = 1 << 10  # keys that stand in a question; more are lent to it as a table
 _FAR = 1 << 61  # beyond every place, and sums with it fit in 64 bits
 
@@ -57,78 +56,6 @@ def quoted(name: str) -> str:
 def literal(value: str | int | float | bool) -> str:
     """A constant as DuckDB takes it."""
     return DUCKDB.literal(value)
-
-
-def place_name(name: str) -> str:
-    """What the column of a source's view is called that holds the places of a number."""
-    return f"sourdine place of {name}"
-
-
-def place_of(name: str, dialect: Dialect = DUCKDB) -> str:
-    """The column of a source's view that holds the steps of a number above its lower bound, or -1."""
-    return dialect.quoted(place_name(name))
-
-
-def number_name(name: str) -> str:
-    """What the column below a source's view is called that holds a number which is written in text."""
-    return f"sourdine number of {name}"
-
-
-def place(name: str, column: Number, kind: str, dialect: Dialect = DUCKDB) -> str:
-    """A number in steps above its lower bound, and -1 where the record is dropped.
-
-    Without NULL an engine knows between which bounds the answer lies, and groups by it more quickly.
-    """
-    return _clamped(name, column, kind, dialect, origin=span(column)[0], absent="-1")
-
-
-def steps(name: str, column: Number, kind: str, dialect: Dialect = DUCKDB) -> str:
-    """A number in steps of its grid, clamped to its bounds; NULL where the record is dropped."""
-    return _clamped(name, column, kind, dialect, origin=0, absent="NULL")
-
-
-def sides(name: str, column: Number, kind: str, dialect: Dialect = DUCKDB) -> tuple[str, str, str]:
-    """Whether a cell lies within the bounds, else below or above them; none holds where it is no number.
-
-    Comparisons pick the clamp: they are quicker than `least` and `greatest`, and NaN, which is above
-    everything there, falls through them, as do infinities.
-    """
-    if _is_whole(column, kind):
-        value, (low, high) = dialect.quoted(name), span(column)
-        return f"{value} >= {low} AND {value} <= {high}", f"{value} < {low}", f"{value} > {high}"
-    value, literal = dialect.double(dialect.quoted(name), kind), dialect.literal
-    lower, upper = literal(float(column.lower)), literal(float(column.upper))
-    least, most = literal(-sys.float_info.max), literal(sys.float_info.max)
-    return (
-        f"{value} BETWEEN {lower} AND {upper}",
-        f"{value} BETWEEN {least} AND {lower}",
-        f"{value} BETWEEN {upper} AND {most}",
-    )
-
-
-def _is_whole(column: Number, kind: str) -> bool:
-    """Whether cells are steps of the grid as they stand."""
-    return kind in SMALL and column.step == 1
-
-
-def _clamped(name: str, column: Number, kind: str, dialect: Dialect, *, origin: int, absent: str) -> str:
-    """Steps from an origin; `kind` is the engine's type of the column."""
-    low, high = span(column)
-    if column.missing != "drop":
-        absent = str(math.floor(decimal(column.missing) / column.step) - origin)
-    whole = "INTEGER" if low > -_SMALL and high < _SMALL else "BIGINT"
-    since = f" - ({origin})" if origin else ""
-    within, below, above = sides(name, column, kind, dialect)
-    if _is_whole(column, kind):
-        held = dialect.narrow(dialect.quoted(name), whole)
-    else:
-        value = dialect.double(dialect.quoted(name), kind)
-        units = value if column.step == 1 else f"{value} * {dialect.literal(float(1 / column.step))}"
-        held = dialect.nearest(units, whole)
-    return (
-        f"CASE WHEN {within} THEN {held}{since} WHEN {below} THEN {low - origin} "
-        f"WHEN {above} THEN {high - origin} ELSE {absent} END"
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +158,7 @@ def bins(
     like = width > 0 and all(b - a == width for a, b in pairwise(edges))
     wide = f"CAST({value} AS BIGINT)"
     if like and most is not None and edges[0] == 0 and most <= edges[-1]:
-        held = value if edges[-1] + width < 2 * _SMALL else wide
+        held = value if edges[-1] + width < 2 * SMALL_SPAN else wide
         raw, keys = dialect.quotient(f"({held} + {width})", str(width)), tuple(range(last + 1))
         return Grouping(name=name, raw=raw, keys=keys, shift=1, dialect=dialect, binned=value)
     found = _search(value, edges, 0, len(edges) - 1)
@@ -271,9 +198,14 @@ class TableCells:
     schema: Schema
     types: Mapping[str, str]
     dialect: Dialect
+    apart: bool = False  # without the columns of the view that are computed of every record
 
     def place(self, name: str) -> str:
         """The steps of a number above its lower bound."""
+        column = self.schema.columns[name]
+        if self.apart and isinstance(column, Integer | Real) and not isinstance(column, DERIVED):
+            held, kind = held_number(name, self.types)
+            return f"nullif({place(held, column, kind, self.dialect)}, -1)"
         return f"nullif({place_of(name, self.dialect)}, -1)"
 
     def steps(self, name: str) -> str:
@@ -298,6 +230,11 @@ class TableCells:
 
     def time(self, name: str) -> str:
         """Days or seconds since 1970-01-01, in 64 bits."""
+        column, kind = self.schema.columns[name], self.types[name]
+        if self.apart and isinstance(column, Date | Datetime):
+            inside = time_inside(self.dialect.quoted(name), column, kind, self.dialect)
+            if inside is not None:
+                return f"(CASE WHEN {inside.test} THEN {inside.number} END)"
         return self.dialect.quoted(time_name(name))
 
     def date(self, name: str) -> str:
@@ -330,19 +267,38 @@ class TableCells:
 
     def derived(self, name: str) -> str:
         """What the view holds for a derived column: its place, that of its key, or whether it holds."""
-        column, kinds = self.schema.columns[name], self.schema.kinds
+        column = self.schema.columns[name]
         assert isinstance(column, DERIVED)
-        tree = column.expression
-        sql = tree.sql(self, kinds)
         if not isinstance(column, Integer | Real):
-            return f"{sql} AS {self.dialect.quoted(code_name(name))}"
-        kind, (low, high) = tree.kind(kinds), span(column)
+            return f"{self.value(column.expression)} AS {self.dialect.quoted(code_name(name))}"
+        return f"{self._place_of(column.expression, column)} AS {place_of(name, self.dialect)}"
+
+    def value(self, tree: Expression) -> str:
+        """An expression, quickly where all cells lie within their bounds."""
+        inside = CellsInside(self.schema, self.types, self)
+        test, kinds = inside.test(tree), self.schema.kinds
+        if test is None:
+            return tree.sql(self, kinds)
+        others = tree.sql(replace(self, apart=True), kinds)
+        return f"(CASE WHEN {test} THEN {tree.sql(inside, kinds)} ELSE {others} END)"
+
+    def _place_of(self, tree: Expression, column: Number) -> str:
+        """The place of a derived number, and -1 where it is missing; quickly, where it can be."""
+        kinds, (low, high) = self.schema.kinds, span(column)
+        kind, inside = tree.kind(kinds), CellsInside(self.schema, self.types, self)
         assert isinstance(kind, NumberKind)
-        whole = regrid(sql, kind, column.step, self.dialect, tree.text)
-        place = f"coalesce({whole} - ({low}), -1)"
-        if high - low < _SMALL:
-            place = self.dialect.narrow(place, "INTEGER")
-        return f"{place} AS {place_of(name, self.dialect)}"
+
+        def written(cells: RecordCells, lacks: bool) -> str:
+            whole = regrid(tree.sql(cells, kinds), kind, column.step, self.dialect, tree.text)
+            above = f"{whole} - ({low})" if low else whole
+            sql = f"coalesce({above}, -1)" if lacks else above
+            return self.dialect.narrow(sql, "INTEGER") if high - low < SMALL_SPAN else sql
+
+        test = inside.test(tree)
+        if test is None:
+            return written(self, lacks=True)
+        others = written(replace(self, apart=True), lacks=True)
+        return f"CASE WHEN {test} THEN {written(inside, inside.lacks(tree))} ELSE {others} END"
 
 
 def all_true(conditions: Iterable[str]) -> str:

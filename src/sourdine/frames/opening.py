@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.text.notation import group
+from sourdine.frames.cells.places import number_name, place_name
 from sourdine.frames.columns import Integer, Real
 from sourdine.frames.engines.closed import closed_connection
 from sourdine.frames.engines.engine import InDuckDB
 from sourdine.frames.engines.spark import InSpark, is_spark
-from sourdine.frames.expression import code_name, number_name, place_name
+from sourdine.frames.expression import code_name
 from sourdine.frames.files import TEXT, Files, Where, find_files, is_where, with_plain_columns
 from sourdine.frames.parquet import ParquetFiles
 from sourdine.frames.schema import Schema

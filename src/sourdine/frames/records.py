@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.cells.places import place_of, steps
 from sourdine.frames.columns import Category, Flag, Integer, Real
 from sourdine.frames.derived import DerivedCategory, DerivedFlag
 from sourdine.frames.engines.engine import InDuckDB
-from sourdine.frames.expression import grouping, literal, place_of, quoted, steps
+from sourdine.frames.expression import grouping, literal, quoted
 from sourdine.frames.source import Source
 from sourdine.frames.times.dates import Date, Datetime
 

@@ -4,17 +4,19 @@ One language, SQL, speaks to every engine, in the dialect of each.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from numpy.typing import NDArray
 
+from sourdine.frames.cells.inside import held_number
+from sourdine.frames.cells.places import number_name, place, place_of
 from sourdine.frames.columns import Integer, Real, span
 from sourdine.frames.engines.dialect import Dialect
 from sourdine.frames.engines.engine import NOTHING, AnswerTable, Lent, TableEngine
 from sourdine.frames.engines.types import Family, family
-from sourdine.frames.expression import Grouping, TableCells, grouping, number_name, place, place_of
+from sourdine.frames.expression import Grouping, TableCells, grouping
 from sourdine.frames.expressions import Expression
 from sourdine.frames.schema import Schema, expression_of
 from sourdine.frames.times.dates import Date, Datetime
@@ -117,6 +119,15 @@ class Source:
             known.update(ready)
             left = [name for name in left if name not in known]
 
+    def computing(self, schema: Schema) -> "Source":
+        """The same table with the derived columns of a schema; the last one is kept, with its view."""
+        if schema == self.schema:
+            return self
+        kept = self.__dict__.get("_computing")
+        if not isinstance(kept, Source) or kept.schema is not schema:
+            kept = self.__dict__["_computing"] = replace(self, schema=schema)
+        return kept
+
     @cached_property
     def cells(self) -> TableCells:
         """The columns of the view, for expressions."""
@@ -127,12 +138,8 @@ class Source:
         return tree.sql(self.cells, self.schema.kinds)
 
     def number(self, name: str) -> tuple[str, str]:
-        """The column of the view that holds a declared number, and its type.
-
-        A number in text is read once for the whole view, since it is compared with both bounds.
-        """
-        kind = self.types[name]
-        return (number_name(name), "DOUBLE") if family(kind) is Family.TEXT else (name, kind)
+        """The column of the view that holds a declared number, and its type."""
+        return held_number(name, self.types)
 
     def grouping(self, name: str) -> Grouping:
         """The grouping by a declared column of known keys."""

@@ -1,31 +1,81 @@
 """Private releases of tables: queries, a plan, a release."""
 
-from sourdine.tables.answers.answer import Answer, Answers, write_answers
-from sourdine.tables.bounds import BoundsPlan, FoundBounds, find_bounds
-from sourdine.tables.crosstabs import Crosstab
-from sourdine.tables.forecast import Forecast, epsilon_for, forecasts
-from sourdine.tables.plan import ReleasePlan
-from sourdine.tables.privacy import Privacy
-from sourdine.tables.quality.exact import ExactQuality
-from sourdine.tables.quality.private import DataQuality
-from sourdine.tables.query import Query
-from sourdine.tables.release import TableRelease, release
-from sourdine.tables.specification import Specification
-from sourdine.tables.statistics import (
-    Contingency,
-    Count,
-    Hierarchy,
-    Histogram,
-    Mean,
-    Proportion,
-    Quantiles,
-    StdDev,
-    Sum,
-    Top,
-    Units,
-    Variance,
-)
-from sourdine.tables.table import Table, rehearse
+from typing import TYPE_CHECKING
+
+from sourdine.core.late import late
+
+if TYPE_CHECKING:
+    from sourdine.tables.answers.answer import Answer, Answers, write_answers
+    from sourdine.tables.bounds import BoundsPlan, FoundBounds, find_bounds
+    from sourdine.tables.crosstabs import Crosstab
+    from sourdine.tables.forecast import Forecast, epsilon_for, forecasts
+    from sourdine.tables.plan import ReleasePlan
+    from sourdine.tables.privacy import Privacy
+    from sourdine.tables.quality.exact import ExactQuality
+    from sourdine.tables.quality.private import DataQuality
+    from sourdine.tables.query import Query
+    from sourdine.tables.release import TableRelease
+    from sourdine.tables.specification import Specification
+    from sourdine.tables.statistics import (
+        Contingency,
+        Count,
+        Hierarchy,
+        Histogram,
+        Mean,
+        Proportion,
+        Quantiles,
+        StdDev,
+        Sum,
+        Top,
+        Units,
+        Variance,
+    )
+    from sourdine.tables.table import Table, rehearse
+
+_HOMES = {
+    "answers.answer": (
+        "Answer",
+        "Answers",
+        "write_answers",
+    ),
+    "bounds": (
+        "BoundsPlan",
+        "FoundBounds",
+        "find_bounds",
+    ),
+    "crosstabs": ("Crosstab",),
+    "forecast": (
+        "Forecast",
+        "epsilon_for",
+        "forecasts",
+    ),
+    "plan": ("ReleasePlan",),
+    "privacy": ("Privacy",),
+    "quality.exact": ("ExactQuality",),
+    "quality.private": ("DataQuality",),
+    "query": ("Query",),
+    "release": ("TableRelease",),
+    "specification": ("Specification",),
+    "statistics": (
+        "Contingency",
+        "Count",
+        "Hierarchy",
+        "Histogram",
+        "Mean",
+        "Proportion",
+        "Quantiles",
+        "StdDev",
+        "Sum",
+        "Top",
+        "Units",
+        "Variance",
+    ),
+    "table": (
+        "Table",
+        "rehearse",
+    ),
+}
+__getattr__ = late(__name__, _HOMES)
 
 __all__ = [
     "Answer",
@@ -58,6 +108,5 @@ __all__ = [
     "find_bounds",
     "forecasts",
     "rehearse",
-    "release",
     "write_answers",
 ]

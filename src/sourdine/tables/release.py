@@ -212,7 +212,7 @@ def check_source(plan: ReleasePlan, source: Source) -> None:
 
 def computing(plan: ReleasePlan, source: Source) -> Source:
     """The table with the columns that a plan computes."""
-    return source if source.schema == plan.schema else replace(source, schema=plan.schema)
+    return source.computing(plan.schema)
 
 
 def check_ledger(plan: ReleasePlan, ledger: Ledger) -> None:

@@ -1,4 +1,7 @@
-"""A table that is declared and open for private questions."""
+"""A table that is declared and open for private questions.
+
+What plans and releases need is loaded by the first of them, and not by the table.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +10,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from sourdine.accounting.ledger import Ledger
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
@@ -15,22 +17,20 @@ from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.text.escaping import tame
 from sourdine.core.view import Viewable
 from sourdine.frames.joins import Join, open_joined, read_joins
-from sourdine.frames.mock import mock_source
 from sourdine.frames.opening import AS_IT_IS
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.text.format import TextFormat
-from sourdine.tables.bounds import FoundBounds, find_bounds
-from sourdine.tables.measurements.measurement import plural
-from sourdine.tables.plan import ReleasePlan
-from sourdine.tables.privacy import Privacy
-from sourdine.tables.quality.exact import ExactQuality, exact_quality
-from sourdine.tables.query import Query, QuerySource
-from sourdine.tables.release import TableRelease, _carry_out, check_release, release
 
 if TYPE_CHECKING:
+    from sourdine.accounting.ledger import Ledger
     from sourdine.tables.asking import Columns, TableQuestion
+    from sourdine.tables.bounds import FoundBounds
+    from sourdine.tables.plan import ReleasePlan
+    from sourdine.tables.quality.exact import ExactQuality
+    from sourdine.tables.query import Query, QuerySource
+    from sourdine.tables.release import TableRelease
     from sourdine.tables.sql import SqlQuestion
 
 _LONGEST = 200  # characters of what the ledger notes
@@ -49,6 +49,7 @@ class Table(Viewable):
     Say `checked` if these declarations were written after somebody read `check()`.
 
     >>> import pyarrow as pa
+    >>> from sourdine.tables.query import Query
     >>> people = Table(
     ...     pa.table({"age": [31, 54, 54], "sex": ["f", "m", "f"]}),
     ...     unit="person",
@@ -105,6 +106,8 @@ class Table(Viewable):
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
+        from sourdine.tables.measurements.measurement import plural
+
         size = "" if self.size is None else f", about {self.size:,} records"
         columns = ", ".join(self.schema.columns)
         return tame(
@@ -143,13 +146,13 @@ class Table(Viewable):
 
     def plan(
         self,
-        *queries: Query | QuerySource | Mapping[str, object] | Sequence[object],
+        *queries: "Query | QuerySource | Mapping[str, object] | Sequence[object]",
         epsilon: Fraction | float | str,
         delta: float | None = None,
         selection_delta: float | None = None,
         confidence: float = 0.95,
         quality: bool = True,
-    ) -> ReleasePlan:
+    ) -> "ReleasePlan":
         """What these queries would do and be worth; nothing is read or spent.
 
         They come from `Query`, `ask` or `sql`, one by one or in lists. What a release would refuse of them
@@ -159,6 +162,10 @@ class Table(Viewable):
         With `quality`, at most a twentieth of the budget tells how many records do not fit what is
         declared.
         """
+        from sourdine.tables.plan import ReleasePlan
+        from sourdine.tables.privacy import Privacy
+        from sourdine.tables.release import check_release
+
         asked = [self._query(each) for each in _listed(queries)]
         notes = (note for _, told in asked for note in told)
         made = ReleasePlan(
@@ -177,8 +184,10 @@ class Table(Viewable):
         check_release(made, self.source)
         return made
 
-    def _query(self, asked: object) -> tuple[Query, tuple[str, ...]]:
+    def _query(self, asked: object) -> "tuple[Query, tuple[str, ...]]":
         """The query of what was asked in any form, and what is to be known of it."""
+        from sourdine.tables.query import Query, QuerySource
+
         if isinstance(asked, Query):
             return asked, ()
         if isinstance(asked, Mapping) and "sql" in asked:
@@ -191,16 +200,19 @@ class Table(Viewable):
 
     def release(
         self,
-        plan: ReleasePlan,
-        ledger: Ledger | Path | str,
+        plan: "ReleasePlan",
+        ledger: "Ledger | Path | str",
         *,
         purpose: str | None = None,
         bits: Bits = SYSTEM,
-    ) -> TableRelease:
+    ) -> "TableRelease":
         """Pay for a plan from a ledger, or from the one in a file, and carry it out.
 
         The ledger notes the purpose; without one, the names of the queries.
         """
+        from sourdine.tables.plan import ReleasePlan
+        from sourdine.tables.release import release
+
         if not isinstance(plan, ReleasePlan):
             raise InvalidParameter("A release needs a plan. Make it with this table's plan().")
         alike = (plan.unit, plan.neighbours) == (self.unit, self.neighbours)
@@ -214,13 +226,15 @@ class Table(Viewable):
             plan = replace(plan, checked=True)
         return release(plan, self.source, ledger, purpose=noted, bits=bits)
 
-    def check(self) -> ExactQuality:
+    def check(self) -> "ExactQuality":
         """Exact counts of records that do not fit the declared columns: NOT private, and nothing is spent.
 
         They are for the holder of the data alone. From now on plans and certificates of this table say that
         its declarations were checked. What is declared otherwise after reading them is outside the guarantee,
         and a table that is declared anew must be marked `checked`.
         """
+        from sourdine.tables.quality.exact import exact_quality
+
         object.__setattr__(self, "checked", True)
         return exact_quality(self.source, tuple(self.schema.held.columns), self.unit)
 
@@ -231,19 +245,21 @@ class Table(Viewable):
         *,
         unit: PrivacyUnit | str,
         epsilon: Fraction | float,
-        ledger: Ledger | Path | str,
+        ledger: "Ledger | Path | str",
         kind: Literal["integer", "real"] | None = None,
         outside: float = 0.01,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
         size: int | None = None,
         text: TextFormat | Mapping[str, object] = AS_IT_IS,
         bits: Bits = SYSTEM,
-    ) -> FoundBounds:
+    ) -> "FoundBounds":
         """Bounds of a column of which nobody knows any, before it is declared: a spend of its own.
 
         All but the share `outside` of the records lie within, as far as noise tells. Of a column that comes
         as text, say its `kind`; where the `size` is public and too small for this epsilon, nothing is paid.
         """
+        from sourdine.tables.bounds import find_bounds
+
         return find_bounds(
             source,
             column,
@@ -277,12 +293,15 @@ def _listed(asked: Sequence[object]) -> Iterator[object]:
             yield each
 
 
-def rehearse(plan: ReleasePlan) -> TableRelease:
+def rehearse(plan: "ReleasePlan") -> "TableRelease":
     """The same plan on a synthetic twin: what a release will look like, without reading or spending."""
+    from sourdine.frames.mock import mock_source
+    from sourdine.tables.release import _carry_out
+
     return _carry_out(plan, mock_source(plan.schema, plan.unit, plan.size))
 
 
-def described(queries: Sequence[Query]) -> str:
+def described(queries: "Sequence[Query]") -> str:
     """What is asked, in one line for a ledger."""
     names = ", ".join(query.name for query in queries)
     return "".join(letter if letter.isprintable() else " " for letter in f"tables: {names}")[:_LONGEST]

@@ -21,8 +21,9 @@ from sourdine.frames import (
     open_source,
     totals,
 )
+from sourdine.frames.cells.places import steps
 from sourdine.frames.columns import span
-from sourdine.frames.expression import grouping, quoted, steps
+from sourdine.frames.expression import grouping, quoted
 from sourdine.frames.statistics import totals as counting
 from sourdine.frames.statistics.totals import combinations
 from sourdine.testing import SeededBits

@@ -20,9 +20,10 @@ from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding
 from sourdine.report.pages.page import Page
 from sourdine.report.pages.release import release_page
-from sourdine.tables import Answer, Specification, release
+from sourdine.tables import Answer, Specification
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.record import Record
+from sourdine.tables.release import release
 from sourdine.testing import SeededBits
 
 EVIL = "</script><b>x"

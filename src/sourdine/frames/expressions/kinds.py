@@ -6,6 +6,7 @@ so that every engine computes the same, and none can overflow.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import gcd, lcm
 
 from sourdine.core.errors import InvalidParameter
@@ -18,6 +19,7 @@ Key = str | int | bool
 DAY_LENGTH = 86400  # seconds
 
 
+@lru_cache(maxsize=1 << 12)
 def decimal(value: float | Fraction) -> Fraction:
     """A declared number as it was written: 0.1 is a tenth."""
     return Fraction(value) if isinstance(value, int | Fraction) else Fraction(repr(float(value)))

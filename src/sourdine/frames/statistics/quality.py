@@ -11,10 +11,11 @@ from enum import StrEnum
 from itertools import accumulate
 
 from sourdine.core.randomness.bits import Bits
+from sourdine.frames.cells.places import sides
 from sourdine.frames.columns import Category, Column, Flag, Integer, Real, Text
 from sourdine.frames.engines.dialect import Dialect
 from sourdine.frames.engines.types import BLANK, Family, family
-from sourdine.frames.expression import fit, sides
+from sourdine.frames.expression import fit
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source

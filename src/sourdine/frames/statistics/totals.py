@@ -17,7 +17,7 @@ from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics import lookup
-from sourdine.frames.statistics.sums import Summation, valid
+from sourdine.frames.statistics.sums import Summation, absent, valid
 
 MOST_GROUPS = 1 << 24
 Columns = Mapping[str, NDArray[Any]]
@@ -181,9 +181,10 @@ def _by_record(
     for i, each in enumerate(statistics):
         binned = next((j for j, grouped in enumerate(by) if grouped.binned == each.value), None)
         for sql in each.powers(f"value_{i}", source.dialect):
-            bin_tells = binned is not None and sql == valid(f"value_{i}")  # what is missing
-            sums.append(f"sum(sum_{len(sums)})" + (f" FILTER (WHERE raw_{binned} >= 1)" if bin_tells else ""))
-            aggregates.append("count(*)" if bin_tells else sql)
+            told = {valid(f"value_{i}"): ">=", absent(f"value_{i}", source.dialect): "<"}
+            sign = None if binned is None else told.get(sql)  # the bin tells what is missing
+            sums.append(f"sum(sum_{len(sums)})" + (f" FILTER (WHERE raw_{binned} {sign} 1)" if sign else ""))
+            aggregates.append("count(*)" if sign else sql)
     dialect, named = source.dialect, [f"{sql} AS sum_{i}" for i, sql in enumerate(aggregates)]
     wide = [each.wide for each in statistics for _ in each.powers("")]
     outputs = [sql for i, each in enumerate(wide) for sql in _outputs(f"sum_{i}", f"sum_{i}", each, dialect)]

@@ -3,6 +3,7 @@
 Every value has an answer: what is infinite, unreadable or outside of first and last is missing.
 """
 
+from dataclasses import dataclass
 from datetime import date, datetime
 
 from sourdine.core.errors import InvalidParameter
@@ -76,6 +77,33 @@ def time_in(held: str, column: Date | Datetime, kind: str, dialect: Dialect) -> 
             return _counted(held, column, found is Family.ZONED, dialect)
 
 
+@dataclass(frozen=True)
+class TimeInside:
+    """A date or time in SQL: the test that it counts, and what it is where it does."""
+
+    test: str
+    number: str
+    date: str
+
+
+def time_inside(held: str, column: Date | Datetime, kind: str, dialect: Dialect) -> TimeInside | None:
+    """A column of dates, or of times without a zone, as it stands; None of others."""
+    first, last = _moments(column)
+    if kind == "DATE" and isinstance(column, Date):
+        low, high = (f"DATE '{_day(each).isoformat()}'" for each in (column.first, column.last))
+        days = f"CAST({dialect.days(held)} AS BIGINT)"
+        return TimeInside(f"{held} BETWEEN {low} AND {high}", days, held)
+    if kind != "TIMESTAMP" or last >= seconds_of(datetime.max) - 1:
+        return None
+    low, high = (dialect.on_clock(moment_at(end)) for end in (first, last + 1))
+    date = f"CAST({held} AS DATE)"
+    number = f"CAST({dialect.days(date)} AS BIGINT)"
+    if isinstance(column, Datetime):
+        since = f"({dialect.microseconds(held, kind)} - ({first * _MILLION}))"
+        number = f"(CAST({dialect.quotient(since, str(_MILLION))} AS BIGINT) + ({first}))"
+    return TimeInside(f"{held} >= {low} AND {held} < {high}", number, date)
+
+
 def date_in(name: str, column: Date | Datetime, kind: str, dialect: Dialect) -> str:
     """The day of a column as a date of the engine; NULL where it is missing, unreadable, or outside."""
     held = dialect.quoted(name)
@@ -83,9 +111,8 @@ def date_in(name: str, column: Date | Datetime, kind: str, dialect: Dialect) -> 
     if kind == "DATE":
         low, high = (f"DATE '{day_at(end).isoformat()}'" for end in (-(-first // DAY), last // DAY))
         return f"CASE WHEN {held} BETWEEN {low} AND {high} THEN {held} END"
-    if kind == "TIMESTAMP" and last < seconds_of(datetime.max) - 1:
-        low, high = (dialect.on_clock(moment_at(end)) for end in (first, last + 1))
-        return f"CASE WHEN {held} >= {low} AND {held} < {high} THEN CAST({held} AS DATE) END"
+    if (inside := time_inside(held, column, kind, dialect)) is not None:
+        return f"CASE WHEN {inside.test} THEN {inside.date} END"
     time = dialect.quoted(time_name(name))
     if isinstance(column, Date):
         return dialect.date_at(time)
