@@ -27,13 +27,8 @@ def is_wide(reach: int) -> bool:
 
 
 def valid(value: str) -> str:
-    """The aggregate that counts values which are not missing."""
-    return f"count(*) FILTER (WHERE {value} >= 0)"
-
-
-def absent(value: str, dialect: Dialect = DUCKDB) -> str:
-    """The aggregate that counts values of -1; beside a sum it is quicker than a filter."""
-    return dialect.total(f"CAST({value} < 0 AS INTEGER)", 1)
+    """The aggregate that counts values which are not missing; it is quicker than a filter."""
+    return f"count(nullif({value}, -1))"
 
 
 class Summation(Protocol):
@@ -65,10 +60,10 @@ class Summation(Protocol):
 class BernsteinSums:
     """The sums of the Bernstein polynomials of a value between 0 and `width`.
 
-    `value` is SQL, NULL or -1 for records that are left out; `most` records of a unit in one group count in
-    full, and more are scaled down to that.
+    `value` is SQL, NULL or -1 for records that are left out, and never NULL if it is `marked`; `max_rows`
+    records of a unit in one group count in full, and more are scaled down to that.
 
-    >>> BernsteinSums(value="age", width=10, degree=2).from_powers((2, 7, 25, 0))
+    >>> BernsteinSums(value="age", width=10, degree=2).from_powers((2, 7, 25, 2))
     (85, 90, 25)
     """
 
@@ -76,6 +71,7 @@ class BernsteinSums:
     width: int = 1
     degree: int = 0
     max_rows: int = 1
+    marked: bool = False
 
     def __post_init__(self) -> None:
         check.keep(self, degree=check.integer("BernsteinSums", "degree", self.degree, 0, 2))
@@ -100,27 +96,26 @@ class BernsteinSums:
     def powers(self, value: str, dialect: Dialect = DUCKDB) -> list[str]:
         """The aggregates that the engine computes of a column.
 
-        They are how many values are not NULL, their sum, their sum of squares, and how many are -1: those
-        stand for what is missing, and are taken out again below.
+        They are how many values there are, their sum, their sum of squares, and how many are not NULL: those
+        of -1, which stand for what is missing, are taken out again below.
         """
         if self.value == EVERYTHING:
             return ["count(*)"]
-        if self.degree == 0:
-            return [valid(value)]
         first = dialect.total(value, self.width)
         second = dialect.total(f"CAST({value} AS BIGINT) * {value}", self.width**2)
-        return [*[f"count({value})", first, second][: self.degree + 1], absent(value, dialect)]
+        every = "count(*)" if self.marked else f"count({value})"
+        return [valid(value), first, second][: self.degree + 1] + ([every] if self.degree else [])
 
     def from_powers(self, sums: Sequence[Whole]) -> tuple[Whole, ...]:
         """The sums of the Bernstein polynomials, of numbers or of arrays of them."""
         wide, count = self.width, sums[0]
         if self.degree == 0:
             return (count,)
-        lost = sums[-1]
-        count, first = count - lost, sums[1] + lost
+        absent = sums[-1] - count
+        first = sums[1] + absent
         if self.degree == 1:
             return wide * count - first, first
-        second = sums[2] - lost
+        second = sums[2] - absent
         return wide**2 * count - 2 * wide * first + second, 2 * (wide * first - second), second
 
     def capped(self, columns: Sequence[str], dialect: Dialect = DUCKDB) -> list[str]:
@@ -128,11 +123,12 @@ class BernsteinSums:
         wide, count = f"CAST({self.width} AS {dialect.wide})", columns[0]
         if self.degree == 0:
             return [f"least({count}, {self.max_rows})"]
-        count, first = f"({count} - {columns[-1]})", f"({columns[1]} + {columns[-1]})"
+        absent = f"({columns[-1]} - {count})"
+        first = f"({columns[1]} + {absent})"
         if self.degree == 1:
             parts = [f"({wide} * {count} - {first})", first]
         else:
-            second = f"({columns[2]} - {columns[-1]})"
+            second = f"({columns[2]} - {absent})"
             parts = [
                 f"({wide} * {wide} * {count} - 2 * {wide} * {first} + {second})",
                 f"(2 * ({wide} * {first} - {second}))",

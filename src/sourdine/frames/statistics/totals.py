@@ -17,7 +17,7 @@ from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics import lookup
-from sourdine.frames.statistics.sums import Summation, absent, valid
+from sourdine.frames.statistics.sums import Summation, valid
 
 MOST_GROUPS = 1 << 24
 Columns = Mapping[str, NDArray[Any]]
@@ -181,10 +181,9 @@ def _by_record(
     for i, each in enumerate(statistics):
         binned = next((j for j, grouped in enumerate(by) if grouped.binned == each.value), None)
         for sql in each.powers(f"value_{i}", source.dialect):
-            told = {valid(f"value_{i}"): ">=", absent(f"value_{i}", source.dialect): "<"}
-            sign = None if binned is None else told.get(sql)  # the bin tells what is missing
-            sums.append(f"sum(sum_{len(sums)})" + (f" FILTER (WHERE raw_{binned} {sign} 1)" if sign else ""))
-            aggregates.append("count(*)" if sign else sql)
+            bin_tells = binned is not None and sql == valid(f"value_{i}")  # what is missing
+            sums.append(f"sum(sum_{len(sums)})" + (f" FILTER (WHERE raw_{binned} >= 1)" if bin_tells else ""))
+            aggregates.append("count(*)" if bin_tells else sql)
     dialect, named = source.dialect, [f"{sql} AS sum_{i}" for i, sql in enumerate(aggregates)]
     wide = [each.wide for each in statistics for _ in each.powers("")]
     outputs = [sql for i, each in enumerate(wide) for sql in _outputs(f"sum_{i}", f"sum_{i}", each, dialect)]
@@ -257,18 +256,16 @@ def _by_unit(
     values = [f"value_{i}" for i in range(len(statistics))]
     of_units = f"SELECT * FROM ({records}) WHERE unit IS NOT NULL"
     named = f"SELECT {', '.join(['unit', *known, *values])} FROM {lookup.join(by, of_units, dialect)}"
-    inner: list[str] = []
+    aggregates: dict[str, str] = {}  # each once, since there is one of each for every unit and group
     outer: list[str] = []
     outputs: list[str] = []
-    place = 0
     for i, each in enumerate(statistics):
         powers = each.powers(f"value_{i}", dialect)
-        columns = [f"sum_{place + j}" for j in range(len(powers))]
-        inner += [f"coalesce({sql}, 0) AS {column}" for sql, column in zip(powers, columns, strict=True)]
+        columns = [aggregates.setdefault(sql, f"sum_{len(aggregates)}") for sql in powers]
         for part in each.capped(columns, dialect):
             outputs += _outputs(f"total_{len(outer)}", f"sum_{len(outer)}", each.wide, dialect)
             outer.append(f"sum({part}) AS total_{len(outer)}")
-        place += len(powers)
+    inner = [f"coalesce({sql}, 0) AS {column}" for sql, column in aggregates.items()]
     condition = " AND ".join(f"{mark} IS NOT NULL" for mark in marks) or "TRUE"
     rows = (
         f"SELECT {', '.join(['unit', *marks, *inner])} FROM ({named}) WHERE {condition} "

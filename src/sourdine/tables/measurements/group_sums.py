@@ -181,7 +181,7 @@ class Moments(ColumnMeasurement, GroupSums):
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Summation:
         return sums.BernsteinSums(
-            value=value, width=self.width(schema), degree=self.degree, max_rows=unit.max_rows
+            value=value, width=self.width(schema), degree=self.degree, max_rows=unit.max_rows, marked=True
         )
 
     def value(self, source: Source) -> str:
