@@ -58,10 +58,11 @@ def _numbers(one: Any) -> Iterator[str]:
     if hasattr(one, "model_fields"):
         hints = {name: field.annotation for name, field in one.model_fields.items()}
     else:
+        called = one.__init__ if inspect.isclass(one) else one
         try:
-            hints = get_type_hints(one.__init__ if inspect.isclass(one) else one)
-        except NameError:  # names of optional packages, in hints alone
-            hints = {}
+            hints = get_type_hints(called)
+        except NameError:  # some are written as texts, of what is loaded late or is optional
+            hints = inspect.get_annotations(called)
     for name in hints:
         if name != "return" and _is_number(hints[name]):
             yield name

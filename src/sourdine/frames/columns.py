@@ -4,12 +4,12 @@ Declarations come from people who know the meaning of the data, never from the d
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, WrapValidator, model_validator
 
 from sourdine.core.text.notation import entry
 from sourdine.frames.expressions.kinds import (
@@ -26,6 +26,7 @@ from sourdine.frames.mistakes import Declared
 from sourdine.frames.times.dates import Date, Datetime
 
 _LARGEST = 10**100  # squares of such numbers are still floats
+_MOST_LISTED = 1 << 20  # keys of a category
 LONGEST_KEY = 200  # characters of a text that may become a key
 _STEPS = 1 << 20  # steps of the default grid over the range of a real column
 
@@ -87,11 +88,20 @@ class Real(Declared):
         return step
 
 
+def _whole_keys(given: object, read: Callable[[object], Any]) -> Any:
+    """Keys of which all are whole numbers, as a million may be, without looking at each again."""
+    if isinstance(given, tuple) and 0 < len(given) <= _MOST_LISTED and set(map(type, given)) == {int}:
+        return given
+    return read(given)
+
+
 class Category(Declared):
     """Values from a known list of keys; others are missing."""
 
     type: Literal["category"] = "category"
-    keys: tuple[str, ...] | tuple[int, ...] = Field(min_length=1, max_length=1 << 20)
+    keys: Annotated[tuple[str, ...] | tuple[int, ...], WrapValidator(_whole_keys)] = Field(
+        min_length=1, max_length=_MOST_LISTED
+    )
     missing: Literal["drop"] | str | int = "drop"
 
     @model_validator(mode="before")

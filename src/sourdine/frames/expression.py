@@ -7,7 +7,9 @@ missing follows the declared rule.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
+from operator import eq
 
 from sourdine.frames.cells.inside import CellsInside, held_number
 from sourdine.frames.cells.places import SMALL_SPAN, place, place_of
@@ -82,9 +84,10 @@ class Grouping:
         if self.shift is not None:
             last = len(self.keys) - 1
             return f"CASE WHEN {raw} >= {self.shift} THEN least({raw} - {self.shift}, {last}) END"
-        among = f"{raw} IN ({', '.join(map(self.dialect.literal, self.keys))})"
         if self.unbroken:
             among = f"{raw} >= {self.keys[0]} AND {raw} <= {self.keys[-1]}"
+        else:
+            among = f"{raw} IN ({', '.join(map(self.dialect.literal, self.keys))})"
         held = f"CASE WHEN {among} THEN {raw} END"
         if self.missing is None:
             return held
@@ -101,7 +104,7 @@ class Grouping:
         """Whether the keys are so many that the engine looks them up in a table that is lent to it."""
         return len(self.keys) > _LISTED and self.shift is None and not self.unbroken
 
-    @property
+    @cached_property
     def unbroken(self) -> bool:
         """Whether the keys are whole numbers one after the other, which two comparisons tell from others."""
         if isinstance(self.keys, range):
@@ -109,7 +112,8 @@ class Grouping:
         first = self.keys[0]
         if not isinstance(first, int) or isinstance(first, bool):
             return False
-        return all(key == first + place for place, key in enumerate(self.keys))
+        last = first + len(self.keys) - 1
+        return self.keys[-1] == last and all(map(eq, self.keys, range(first, last + 1)))
 
 
 def code_name(name: str) -> str:

@@ -176,7 +176,8 @@ def _edge(end: int, value: Floats, over: Floats, under: Floats, reaches: Floats)
     inner = np.where((_SHARES[near] - value) * step > 0, _SHARES[near], value)
     outer = _SHARES[far]
     sign = np.sign(over - outer * under)
-    here, there = (np.interp(at, _SHARES, reaches) - sign * (over - at * under) for at in (inner, outer))
+    here = np.interp(inner, _SHARES, reaches) - sign * (over - inner * under)
+    there = reaches[far] - sign * (over - outer * under)
     with np.errstate(divide="ignore", invalid="ignore"):
         part = np.clip(np.nan_to_num(here / (here - there)), 0.0, 1.0)
     return np.where(out, inner + part * (outer - inner), float(end))
