@@ -41,7 +41,7 @@ class Integer(Declared):
     lower: int
     upper: int
     missing: Literal["drop"] | int = "drop"
-    found: str | None = Field(default=None, max_length=LONGEST_KEY, exclude_if=lambda held: held is None)
+    found: str | None = Field(default=None, max_length=LONGEST_KEY, exclude_if=lambda value: value is None)
 
     @model_validator(mode="after")
     def _ordered(self) -> "Integer":
@@ -66,7 +66,7 @@ class Real(Declared):
     upper: float
     granularity: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     missing: Literal["drop"] | float = "drop"
-    found: str | None = Field(default=None, max_length=LONGEST_KEY, exclude_if=lambda held: held is None)
+    found: str | None = Field(default=None, max_length=LONGEST_KEY, exclude_if=lambda value: value is None)
 
     @model_validator(mode="after")
     def _ordered(self) -> "Real":
@@ -106,16 +106,16 @@ class Category(Declared):
 
     @model_validator(mode="before")
     @classmethod
-    def _listed(cls, given: Any) -> Any:
-        held = as_tuples(given, "keys")
-        keys = held.get("keys") if isinstance(held, dict) else None
+    def _listed(cls, fields: Any) -> Any:
+        listed = as_tuples(fields, "keys")
+        keys = listed.get("keys") if isinstance(listed, dict) else None
         if hasattr(keys, "__array__"):
             raise ValueError(
                 "keys must be a list that is written out: one that is taken from the data tells what is in it"
             )
         if isinstance(keys, tuple) and len({kind is str for kind in set(map(type, keys))}) > 1:
             raise ValueError("keys must be all texts or all whole numbers; write each in quotes, or none")
-        return held
+        return listed
 
     @model_validator(mode="after")
     def _known(self) -> "Category":
@@ -185,12 +185,12 @@ def span(column: Number) -> tuple[int, int]:
     return math.floor(decimal(column.lower) / column.step), math.ceil(decimal(column.upper) / column.step)
 
 
-def as_tuples(given: Any, *names: str) -> Any:
+def as_tuples(fields: Any, *names: str) -> Any:
     """Fields that people write as lists, as a strict model takes them."""
-    if not isinstance(given, Mapping):
-        return given
-    lists = {name: tuple(given[name]) for name in names if isinstance(given.get(name), list)}
-    return {**given, **lists}
+    if not isinstance(fields, Mapping):
+        return fields
+    lists = {name: tuple(fields[name]) for name in names if isinstance(fields.get(name), list)}
+    return {**fields, **lists}
 
 
 def sensible(value: float) -> bool:

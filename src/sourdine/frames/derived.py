@@ -91,13 +91,13 @@ def _power_of_ten(step: Fraction) -> Fraction:
     return power
 
 
-def derivation(name: str, given: object) -> Expression:
+def derivation(name: str, block: object) -> Expression:
     """The expression of a block, within the bounds that it may give as well."""
-    assert isinstance(given, Mapping)
-    tree = read_expression(given["expression"])
-    if "type" in given:  # as it was written down, with the bounds that follow
+    assert isinstance(block, Mapping)
+    tree = read_expression(block["expression"])
+    if "type" in block:  # as it was written down, with the bounds that follow
         return tree
-    rest = {key: each for key, each in given.items() if key != "expression"}
+    rest = {key: each for key, each in block.items() if key != "expression"}
     if rest and set(rest) != {"lower", "upper"}:
         raise InvalidParameter(
             f"The derived column '{name}' has an expression, and a lower and an upper bound or neither. "
@@ -106,5 +106,5 @@ def derivation(name: str, given: object) -> Expression:
     return read_expression({"clamp": tree, **rest}) if rest else tree
 
 
-def is_derived(given: object) -> bool:
-    return isinstance(given, Mapping) and "expression" in given
+def is_derived(block: object) -> bool:
+    return isinstance(block, Mapping) and "expression" in block

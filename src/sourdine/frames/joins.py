@@ -85,8 +85,8 @@ def read_joins(blocks: Mapping[str, Any], folder: Path = Path()) -> tuple[Join, 
     )
 
 
-def _names(given: object, owner: str) -> tuple[str, ...]:
-    listed = (given,) if isinstance(given, str) else given
+def _names(content: object, owner: str) -> tuple[str, ...]:
+    listed = (content,) if isinstance(content, str) else content
     if not isinstance(listed, list | tuple) or not listed:
         raise _wrong(owner, "it must be a column's name, or a list of them")
     if not all(isinstance(each, str) and each for each in listed):
@@ -114,16 +114,16 @@ def read_public(
     quoted, text = source.dialect.quoted, source.dialect.text
     listed = (f"{text(quoted(name), source.types[name])} AS column_{i}" for i, name in enumerate(names))
     try:
-        found = source.columns(f"SELECT {', '.join(listed)} FROM {source.name} LIMIT {MOST_ROWS + 1}")
+        table_columns = source.columns(f"SELECT {', '.join(listed)} FROM {source.name} LIMIT {MOST_ROWS + 1}")
     except source.failures:
         raise InvalidParameter(
             f"The public table {_called(table)} cannot be read to its end. Check that it is complete."
         ) from None
     columns = {}
     for i, name in enumerate(names):
-        held = found[f"column_{i}"]
-        lost = np.ma.getmaskarray(held)
-        data = np.ma.getdata(held).tolist()
+        values = table_columns[f"column_{i}"]
+        lost = np.ma.getmaskarray(values)
+        data = np.ma.getdata(values).tolist()
         columns[name] = [
             "" if gone or cell is None else str(cell) for gone, cell in zip(lost, data, strict=True)
         ]
@@ -230,14 +230,14 @@ class _Public:
     def of(cls, join: Join, types: Mapping[str, str], wanted: Mapping[str, Column]) -> "_Public":
         """The public table of a join, with the columns that are wanted of it; keys must not repeat."""
         theirs = [name for _, name in join.on]
-        held = read_public(join.table, list(dict.fromkeys((*theirs, *wanted))), wanted)
+        public = read_public(join.table, list(dict.fromkeys((*theirs, *wanted))), wanted)
         on = tuple((ours, types[ours]) for ours, _ in join.on)
-        keys = [_keys(held[name], kind) for name, (_, kind) in zip(theirs, on, strict=True)]
+        keys = [_keys(public[name], kind) for name, (_, kind) in zip(theirs, on, strict=True)]
         rows = list(zip(*keys, strict=True))
         good = [place for place, row in enumerate(rows) if None not in row]
-        seen: dict[tuple[object, ...], int] = {}
+        rows_of: dict[tuple[object, ...], int] = {}
         for place in good:
-            first = seen.setdefault(rows[place], place)
+            first = rows_of.setdefault(rows[place], place)
             if first != place:
                 named = " and ".join(f"'{name}'" for name in theirs)
                 raise InvalidParameter(
@@ -250,7 +250,7 @@ class _Public:
                 _array([each[place] for place in good], kind)
                 for each, (_, kind) in zip(keys, on, strict=True)
             ),
-            {name: np.array([held[name][place] for place in good], dtype=object) for name in wanted},
+            {name: np.array([public[name][place] for place in good], dtype=object) for name in wanted},
         )
 
 
@@ -338,7 +338,7 @@ class Joined:
         return {
             f"sourdine_public_{i}": {
                 **{f"public key {j}": keys for j, keys in enumerate(each.keys)},
-                **{f"public column {j}": held for j, held in enumerate(each.columns.values())},
+                **{f"public column {j}": values for j, values in enumerate(each.columns.values())},
             }
             for i, each in enumerate(self.public)
         }

@@ -108,7 +108,7 @@ class Mistake:
     sentence: str
 
 
-def told(problem: ValidationError, root: str) -> InvalidParameter:
+def mistake(problem: ValidationError, root: str) -> InvalidParameter:
     """The first mistake that a declaration was refused for; `root` is where the declaration stands."""
     first, *others = problem.errors()
     if first["type"] == "missing":  # an unknown one beside it is what was meant
@@ -119,13 +119,13 @@ def told(problem: ValidationError, root: str) -> InvalidParameter:
 
 def mistakes_of(problem: ValidationError, root: str) -> list[Mistake]:
     """Every mistake that a declaration was refused for, one for each field."""
-    found = [_mistake(each, root) for each in problem.errors()]
-    return list({each.path: each for each in reversed(found)}.values())[::-1]
+    mistakes = [_mistake(each, root) for each in problem.errors()]
+    return list({each.path: each for each in reversed(mistakes)}.values())[::-1]
 
 
 def _mistake(first: "ErrorDetails", root: str) -> Mistake:
-    held = first.get("ctx", {})
-    path, unsure = _path(first["loc"], [value for value in held.values() if isinstance(value, str)])
+    context = first.get("ctx", {})
+    path, unsure = _path(first["loc"], [value for value in context.values() if isinstance(value, str)])
     where, name = ".".join(path if root in ("", *path[:1]) else [root, *path]), (path or [root])[-1]
     if first["type"] == "missing":
         sentence = f"The declaration '{where}' is missing. Add it{_example(name, ', as in ', where)}."
@@ -133,13 +133,13 @@ def _mistake(first: "ErrorDetails", root: str) -> Mistake:
     if first["type"] == "extra_forbidden":
         return Mistake(tuple(path), "it is unknown", _unknown(where, name, path))
     reason = _PLAIN.get(first["type"]) or first["msg"].removeprefix("Value error, ")
-    numbers = {key: f"{value:,g}" for key, value in held.items() if isinstance(value, float)}
+    numbers = {key: f"{value:,g}" for key, value in context.items() if isinstance(value, float)}
     if first["type"] in _PLAIN:
-        reason = reason.format(**{**held, **numbers})
+        reason = reason.format(**{**context, **numbers})
     reason = reason.replace("Input should be", "it must be")
     reason = "it must be a number" if unsure and first["type"].endswith("_type") else reason
     remedy = _example(name, " Write it like ", where) if first["type"] in _PLAIN else ""
-    if "type" in str(held.get("discriminator", "")):
+    if "type" in str(context.get("discriminator", "")):
         remedy = _example("type", " Write it like ", where)
     if not remedy and reason.endswith("a block of fields"):
         column = {"type": "integer", "lower": 0, "upper": 120}
@@ -176,11 +176,13 @@ def _example(name: str, before: str, where: str) -> str:
     if name in _BLOCKS:
         return f"{before}{_BLOCKS[name]}"
     if name == "ask":
-        asked = either('ask=[Count(), Mean("pay")]', 'ask = ["count", { mean = "pay" }]')
-        return f"{before}{asked}"
+        example = either('ask=[Count(), Mean("pay")]', 'ask = ["count", { mean = "pay" }]')
+        return f"{before}{example}"
     kind = where.split(".", maxsplit=1)[0]
-    given = _EXAMPLES.get(f"{kind}.{name}", _EXAMPLES.get(name))
-    return "" if given is None else before + (entry if kind in _NESTED else setting)(name, given)
+    example_value = _EXAMPLES.get(f"{kind}.{name}", _EXAMPLES.get(name))
+    return (
+        "" if example_value is None else before + (entry if kind in _NESTED else setting)(name, example_value)
+    )
 
 
 F = TypeVar("F", bound=Callable[..., None])
@@ -201,12 +203,12 @@ def by_hand(init: F) -> F:
     return init
 
 
-def declare(init: Callable[..., None], owner: str, **given: object) -> None:
+def declare(init: Callable[..., None], owner: str, **fields: object) -> None:
     """Call the constructor of pydantic; what is wrong is told in one sentence."""
     try:
-        init(**{name: python_values(each) for name, each in given.items()})
+        init(**{name: python_values(each) for name, each in fields.items()})
     except ValidationError as problem:
-        raise told(problem, owner) from None
+        raise mistake(problem, owner) from None
 
 
 _PYTHONS_OWN: set[type] = {str, int, float, bool, type(None)}

@@ -33,9 +33,11 @@ def mock_source(schema: Schema, unit: PrivacyUnit, size: int | None) -> Source:
     if not columns:
         raise InvalidParameter("There is no declared column to make up a table from. Declare one.")
     connection = spilling_connection()
-    made = connection.sql(f"SELECT {', '.join(columns)} FROM (SELECT range AS row_number FROM range({rows}))")
+    relation = connection.sql(
+        f"SELECT {', '.join(columns)} FROM (SELECT range AS row_number FROM range({rows}))"
+    )
     others = [] if unit.column is None else [unit.column]
-    return open_source(made, schema, others)
+    return open_source(relation, schema, others)
 
 
 def _value(name: str, column: Column) -> str:
@@ -53,13 +55,13 @@ def _value(name: str, column: Column) -> str:
         first, last = (f"TIMESTAMP '{each.isoformat()}'" for each in (column.first, column.last))
         moment = f"{first} + to_seconds(CAST(floor({part} * (epoch({last}) - epoch({first}) + 1)) AS BIGINT))"
         kind = "DATE" if isinstance(column, Date) else "TIMESTAMP"
-        held = f"CAST({moment} AS {kind})"
-        return _text_of(held, column) if column.format else held
+        moment_sql = f"CAST({moment} AS {kind})"
+        return _text_of(moment_sql, column) if column.format else moment_sql
     spread = f"({column.lower!r} + {part} * ({column.upper!r} - ({column.lower!r})))"
     return f"CAST(round({spread}) AS BIGINT)" if isinstance(column, Integer) else f"CAST({spread} AS DOUBLE)"
 
 
-def _text_of(held: str, column: Date | Datetime) -> str:
+def _text_of(moment_sql: str, column: Date | Datetime) -> str:
     """A date or time as text; an offset from UTC is that of UTC."""
     written = (column.format or "").replace("%z", "Z")
-    return f"strftime({held}, {literal(written)})"
+    return f"strftime({moment_sql}, {literal(written)})"

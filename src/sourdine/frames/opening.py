@@ -88,12 +88,14 @@ def _in_file() -> str:
     )
 
 
-def _check_names(found: Sequence[str], schema: Schema, others: Sequence[str], remedy: str = _SPELT) -> None:
+def _check_names(
+    names_in_table: Sequence[str], schema: Schema, others: Sequence[str], remedy: str = _SPELT
+) -> None:
     """Refuse a table without a column that is needed.
 
     Names that the table has are not told: those of a file without a header are its first record.
     """
-    names, wanted = frozenset(found), list(dict.fromkeys((*schema.columns, *others)))
+    names, wanted = frozenset(names_in_table), list(dict.fromkeys((*schema.columns, *others)))
     missing = [name for name in wanted if name not in names]
     if not missing:
         return
@@ -104,16 +106,16 @@ def _check_names(found: Sequence[str], schema: Schema, others: Sequence[str], re
     near = difflib.get_close_matches(missing[0], [name for name in wanted if name in names], n=1)
     meant = f" Did you mean '{near[0]}', which it has?" if near else ""
     raise InvalidParameter(
-        f"The table has {counted(len(found), 'column')}, and none is called {which}.{meant} {remedy}"
+        f"The table has {counted(len(names_in_table), 'column')}, and none is called {which}.{meant} {remedy}"
     )
 
 
-def check_alike(found: Sequence[str], schema: Schema, others: Sequence[str]) -> None:
+def check_alike(names_in_table: Sequence[str], schema: Schema, others: Sequence[str]) -> None:
     """Refuse names that the engine takes for one another: it does not tell case, and takes the first.
 
     A column called like a place would be taken for it, and its values are clamped to nothing.
     """
-    names = Counter(name.casefold() for name in found)
+    names = Counter(name.casefold() for name in names_in_table)
     for name in (*schema.columns, *others):
         if names[name.casefold()] > 1:
             raise InvalidParameter(
@@ -139,14 +141,16 @@ def _files(files: Files, schema: Schema, others: Sequence[str], text: TextFormat
     patterns = [_pattern(path) for path in paths]
     connection = closed_connection([*paths, *patterns])
     try:
-        held = ParquetFiles(connection, files, patterns)
-        _check_names(held.names, schema, others)
-        check_alike(held.names, schema, others)
+        parquet = ParquetFiles(connection, files, patterns)
+        _check_names(parquet.names, schema, others)
+        check_alike(parquet.names, schema, others)
         # those alone that are needed, since an engine takes its time over thousands of others
         wanted = list(dict.fromkeys((*schema.columns, *others)))
-        held.check_times([name for name, each in schema.columns.items() if isinstance(each, Date | Datetime)])
-        relation = connection.sql(held.relation(wanted, others))
-        engine = InDuckDB(relation, connection, names=held.names)
+        parquet.check_times(
+            [name for name, each in schema.columns.items() if isinstance(each, Date | Datetime)]
+        )
+        relation = connection.sql(parquet.relation(wanted, others))
+        engine = InDuckDB(relation, connection, names=parquet.names)
         relation.create_view(engine.name)
     except duckdb.Error:
         raise unreadable(files.paths[0]) from None
@@ -162,19 +166,19 @@ def _text(
     """Files of text: their headers are read now, their records when the first question is asked."""
     wanted = list(dict.fromkeys((*schema.columns, *others)))
     numbers = [name for name, each in schema.columns.items() if isinstance(each, Integer | Real)]
-    held = TextFiles.open(files.paths, text, wanted, numbers, files.partitions)
-    if held.names is not None:
-        _check_names(held.names, schema, others, _in_file() if text.header else _IN_LIST)
-        check_alike(held.names, schema, others)
+    opened = TextFiles.open(files.paths, text, wanted, numbers, files.partitions)
+    if opened.names is not None:
+        _check_names(opened.names, schema, others, _in_file() if text.header else _IN_LIST)
+        check_alike(opened.names, schema, others)
     connection = closed_connection(directories=[f"{PROTOCOL}://{k}" for k in range(len(files.paths))])
-    relation = connection.sql(held.nothing())
+    relation = connection.sql(opened.nothing())
 
     def prepare() -> None:
-        pieces = held.cut()
+        pieces = opened.cut()
         connection.register_filesystem(pieces)
-        connection.execute(f"CREATE VIEW {InDuckDB.name} AS {held.relation(pieces)}")
+        connection.execute(f"CREATE VIEW {InDuckDB.name} AS {opened.relation(pieces)}")
 
-    return Source(InDuckDB(relation, connection, prepare=prepare, names=held.names or ()), schema)
+    return Source(InDuckDB(relation, connection, prepare=prepare, names=opened.names or ()), schema)
 
 
 def _pattern(path: Path) -> str:
@@ -201,9 +205,9 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
         frame = _known_frame(table, spark)
         if isinstance(frame, nw.LazyFrame) and not frame.implementation.is_polars():
             raise _unknown(table, spark)
-        held = tuple(frame.collect_schema().names())
-        _check_names(held, schema, others)
-        check_alike(held, schema, others)
+        all_names = tuple(frame.collect_schema().names())
+        _check_names(all_names, schema, others)
+        check_alike(all_names, schema, others)
         if wanted and not frame.implementation.is_pandas():
             # what is lazy stays so: what it does to the records waits for the charge
             frame = frame.select(*wanted)
@@ -216,7 +220,7 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
         connection.register(InDuckDB.name, native)
         instants = frozenset(zoned) & frozenset(times)
         relation = connection.table(InDuckDB.name)
-        engine = InDuckDB(relation, connection, native, names=held, instants=instants)
+        engine = InDuckDB(relation, connection, native, names=all_names, instants=instants)
     except nw.exceptions.DuplicateError:
         raise InvalidParameter("The table has two columns of one name. Rename one of them.") from None
     except (duckdb.Error, nw.exceptions.NarwhalsError):
@@ -258,10 +262,10 @@ def _known_frame(table: object, spark: bool) -> "nw.DataFrame[Any] | nw.LazyFram
 
 def _unknown(table: object, spark: bool) -> InvalidParameter:
     kinds = "pandas, Polars, Arrow, DuckDB or Spark" if spark else "pandas, Polars, Arrow or DuckDB"
-    found = "frame of Spark" if is_spark(table) else type(table).__name__
-    made = ""
+    type_name = "frame of Spark" if is_spark(table) else type(table).__name__
+    remedy = ""
     if isinstance(table, Mapping | list | tuple):
-        made = " Make a frame of it first, as in pandas.DataFrame(...)."
-    elif found == "Series":
-        made = " Make a frame of it first, with to_frame()."
-    return InvalidParameter(f"The table must be a path or a frame of {kinds}. Got a {found}.{made}")
+        remedy = " Make a frame of it first, as in pandas.DataFrame(...)."
+    elif type_name == "Series":
+        remedy = " Make a frame of it first, with to_frame()."
+    return InvalidParameter(f"The table must be a path or a frame of {kinds}. Got a {type_name}.{remedy}")

@@ -17,7 +17,7 @@ from sourdine.frames.expressions.calendar import names_of
 from sourdine.frames.expressions.dates import moments_of
 from sourdine.frames.expressions.kinds import Kind
 from sourdine.frames.expressions.tree import Expression
-from sourdine.frames.mistakes import Declared, python_values, told
+from sourdine.frames.mistakes import Declared, mistake, python_values
 from sourdine.frames.times.dates import Date, Datetime
 
 _MOST_KEYS = 1 << 22
@@ -41,30 +41,30 @@ class Schema(Declared):
     @classmethod
     def read(cls, columns: Mapping[str, object]) -> "Schema":
         """The schema of a `[columns]` block; a mistake is named by its field."""
-        given: object = columns
-        if not isinstance(given, Mapping):
+        blocks: object = columns
+        if not isinstance(blocks, Mapping):
             column = {"type": "integer", "lower": 0, "upper": 120}
             raise InvalidParameter(
                 "The columns must be declared by their names: what each holds is never taken from the data. "
                 f"Write them like {value({'age': column})}."
             )
         derived = {name: each for name, each in columns.items() if is_derived(each)}
-        held = {name: each for name, each in columns.items() if name not in derived}
+        plain = {name: each for name, each in columns.items() if name not in derived}
         try:
-            made = cls.model_validate({"columns": python_values(held)})
+            schema = cls.model_validate({"columns": python_values(plain)})
         except ValidationError as problem:
-            raise told(problem, "columns") from None
+            raise mistake(problem, "columns") from None
         if not derived:
-            return made
+            return schema
         trees = {name: derivation(name, each) for name, each in derived.items()}
-        found = made.with_derived(trees).columns
-        return cls(columns={name: found[name] for name in columns})
+        complete = schema.with_derived(trees).columns
+        return cls(columns={name: complete[name] for name in columns})
 
     def with_derived(self, trees: Mapping[str, Expression]) -> "Schema":
         """The schema with more columns, each computed of a record; one may be computed of another."""
-        found, left = dict(self.columns), dict(trees)
+        columns, left = dict(self.columns), dict(trees)
         while left:
-            known = {name: kind_of(each) for name, each in found.items()}
+            known = {name: kind_of(each) for name, each in columns.items()}
             ready = [name for name, tree in left.items() if not set(tree.columns) & set(left)]
             if not ready:
                 raise InvalidParameter(
@@ -72,12 +72,12 @@ class Schema(Declared):
                     "of them of columns that the table has."
                 )
             for name in ready:
-                made = derived_column(name, left.pop(name), known)
-                if found.setdefault(name, made) != made:
+                column = derived_column(name, left.pop(name), known)
+                if columns.setdefault(name, column) != column:
                     raise InvalidParameter(
                         f"The column '{name}' is declared, and an expression is called so too. Rename one."
                     )
-        return Schema(columns=found)
+        return Schema(columns=columns)
 
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:
@@ -103,53 +103,53 @@ class Schema(Declared):
 
     def sources(self, names: Sequence[str]) -> tuple[str, ...]:
         """The columns of the table that some columns are, or are computed of."""
-        found: dict[str, None] = {}
+        names_in_table: dict[str, None] = {}
         for name in names:
             column = self.columns[name]
             if isinstance(column, DERIVED):
-                found.update(dict.fromkeys(self.sources(column.expression.columns)))
+                names_in_table.update(dict.fromkeys(self.sources(column.expression.columns)))
             else:
-                found[name] = None
-        return tuple(found)
+                names_in_table[name] = None
+        return tuple(names_in_table)
 
     def number(self, owner: str, name: str) -> Number:
         """A column that holds numbers."""
-        found = self.columns.get(name)
-        if not isinstance(found, Integer | Real):
+        column = self.columns.get(name)
+        if not isinstance(column, Integer | Real):
             raise InvalidParameter(
                 f"{owner} needs numbers, and the column '{name}' is not declared as integer or real. "
                 f"Declare it with bounds, as in {block('columns', name, type='real', lower=0, upper=100)}."
             )
-        return found
+        return column
 
     def keys(self, name: str) -> tuple[str, ...] | tuple[int, ...] | tuple[bool, ...]:
         """The known keys of a column to group by."""
-        found = self.columns.get(name)
-        if isinstance(found, Category):
-            return found.keys
-        if isinstance(found, Flag):
+        column = self.columns.get(name)
+        if isinstance(column, Category):
+            return column.keys
+        if isinstance(column, Flag):
             return (False, True)
-        if isinstance(found, Text):
+        if isinstance(column, Text):
             raise InvalidParameter(
                 f"The keys of the column '{name}' are chosen privately, which only 'by' and 'top' allow. "
                 "Group by it, or declare it as a category with its keys."
             )
-        if isinstance(found, Integer):
-            if found.upper - found.lower < _MOST_KEYS:
-                return tuple(range(found.lower, found.upper + 1))
+        if isinstance(column, Integer):
+            if column.upper - column.lower < _MOST_KEYS:
+                return tuple(range(column.lower, column.upper + 1))
             raise InvalidParameter(
                 f"Grouping needs known keys, and the column '{name}' has more than {_MOST_KEYS:,} of them "
                 f"between its bounds. Ask for {_histogram(name)}, or declare narrower bounds."
             )
-        if isinstance(found, Date | Datetime):
-            if found.period is not None:
-                return tuple(names_of(found.period, *moments_of(found.kind)))
+        if isinstance(column, Date | Datetime):
+            if column.period is not None:
+                return tuple(names_of(column.period, *moments_of(column.kind)))
             raise InvalidParameter(
                 f"Dates are grouped by periods, and the column '{name}' has none declared. Declare one, as "
                 f"in {block('columns', name, period='month')}, or group by an expression such as "
                 f"{value({'month': name})}."
             )
-        if isinstance(found, Real):
+        if isinstance(column, Real):
             raise InvalidParameter(
                 f"Grouping needs known keys, and the column '{name}' is declared to hold numbers. Ask for "
                 f"{_histogram(name)}, or declare it as a category with its keys."
@@ -166,9 +166,9 @@ class Schema(Declared):
 
     def text(self, name: str) -> Text:
         """A column whose keys are chosen privately."""
-        found = self.columns[name]
-        assert isinstance(found, Text)
-        return found
+        column = self.columns[name]
+        assert isinstance(column, Text)
+        return column
 
 
 def expression_of(schema: Schema, name: str) -> Expression:

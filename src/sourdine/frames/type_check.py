@@ -46,42 +46,42 @@ def use_of(column: Column) -> Use:
 
 def check_type(name: str, column: Column, kind: str) -> None:
     """Refuse a column whose type cannot hold what is declared, or never one of its keys."""
-    held, use = family(kind), use_of(column)
-    if held is None or use not in READ[held]:
+    type_family, use = family(kind), use_of(column)
+    if type_family is None or use not in READ[type_family]:
         raise _refusal(name, use, kind)
     if isinstance(column, Date | Datetime):
         check_time_type(name, column, kind)
-    if isinstance(column, Category) and use is Use.TEXT_KEY and held in _WRITTEN:
+    if isinstance(column, Category) and use is Use.TEXT_KEY and type_family in _WRITTEN:
         keys = (str(key) for key in column.keys if key != column.missing)
-        if not all(re.fullmatch(_WRITTEN[held], key) for key in keys):
+        if not all(re.fullmatch(_WRITTEN[type_family], key) for key in keys):
             raise _refusal(name, use, kind)
 
 
 def check_key(name: str, kind: str) -> None:
     """Refuse a column whose values could be equal to those of another table only by chance."""
-    held = family(kind)
-    if held is None or Use.JOIN not in READ[held]:
+    type_family = family(kind)
+    if type_family is None or Use.JOIN not in READ[type_family]:
         raise _refusal(name, Use.JOIN, kind)
 
 
 def _refusal(name: str, use: Use, kind: str) -> InvalidParameter:
-    held = family(kind)
-    remedy = _CONVERT if held is None else _REMEDIES.get(held, _CONVERT)
+    type_family = family(kind)
+    remedy = _CONVERT if type_family is None else _REMEDIES.get(type_family, _CONVERT)
     return InvalidParameter(
-        f"The column '{name}' is declared to hold {use.value}, and the table holds {_told(kind)}. {remedy}"
+        f"The column '{name}' is declared to hold {use.value}, and the table holds {_words(kind)}. {remedy}"
     )
 
 
 def check_unit(name: str, kind: str) -> None:
     """Refuse a column whose values may be equal and yet written otherwise: a unit is known by its text."""
-    held = family(kind)
-    if held is None or Use.UNIT not in READ[held]:
+    type_family = family(kind)
+    if type_family is None or Use.UNIT not in READ[type_family]:
         raise InvalidParameter(
-            f"The column '{name}' cannot tell units apart: the table holds {_told(kind)}, and what is equal "
+            f"The column '{name}' cannot tell units apart: the table holds {_words(kind)}, and what is equal "
             "there may be written in several ways. Use a column of numbers, texts or dates."
         )
 
 
-def _told(kind: str) -> str:
-    found = base_name(kind)
-    return found if found in NAMES else "a type that is not known here"
+def _words(kind: str) -> str:
+    name = base_name(kind)
+    return name if name in NAMES else "a type that is not known here"

@@ -22,7 +22,7 @@ from sourdine.core.format import counted
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.frames.columns import Real
 from sourdine.frames.expressions.kinds import decimal
-from sourdine.frames.mistakes import told
+from sourdine.frames.mistakes import mistake
 from sourdine.frames.opening import AS_IT_IS, open_source
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
@@ -283,6 +283,6 @@ def load_draft(path: Path) -> tuple[Specification, Mapping[str, Any]]:
     try:
         specification = Specification.model_validate({**some, "queries": NO_QUERIES, "folder": path.parent})
     except ValidationError as problem:
-        raise told(problem, "") from None
+        raise mistake(problem, "") from None
     columns = blocks.get("columns")
     return specification, columns if isinstance(columns, Mapping) else {}

@@ -46,10 +46,10 @@ class Forecast:
 
 def forecasts(plan: ReleasePlan) -> list[Forecast]:
     """One forecast for each statistic of each query, after those for keys that are chosen."""
-    found = [_of_keys(line, plan) for line in plan.choices]
+    lines = [_of_keys(line, plan) for line in plan.choices]
     for query, each, line in plan.asked():
         expected = each.forecast(line, plan.context(line.measurement))
-        found.append(
+        lines.append(
             Forecast(
                 query=query.name,
                 statistic=each.label,
@@ -60,7 +60,7 @@ def forecasts(plan: ReleasePlan) -> list[Forecast]:
                 note=expected.note,
             )
         )
-    return found
+    return lines
 
 
 def smallest_seen(plan: ReleasePlan) -> float | None:
@@ -77,10 +77,10 @@ def smallest_seen(plan: ReleasePlan) -> float | None:
 
 def advice(plan: ReleasePlan) -> str:
     """Whether data quality is not worth its part of the budget; empty if it is, or if that is not known."""
-    seen = smallest_seen(plan)
-    if seen is None or seen <= USELESS:
+    smallest = smallest_seen(plan)
+    if smallest is None or smallest <= USELESS:
         return ""
-    least = "nothing" if seen >= 1 else f"no share below {100 * seen:.2g} %"
+    least = "nothing" if smallest >= 1 else f"no share below {100 * smallest:.2g} %"
     return (
         f"Data quality would see {least} of {plan.size:,} records at this budget, which is of little use. "
         f"Leave it out with {either('quality=False', 'quality = false under [privacy]')}, and its part goes "
@@ -95,10 +95,14 @@ def quality_forecast(plan: ReleasePlan) -> Forecast | None:
     """
     if not plan.quality:
         return None
-    line, seen = plan.lines[-1], smallest_seen(plan)
+    line, smallest = plan.lines[-1], smallest_seen(plan)
     note = "declare the table's size to know which share of it is seen"
-    if seen is not None:
-        note = f"sees from {100 * seen:.2g} % of the records on" if seen < 1 else "sees nothing at this size"
+    if smallest is not None:
+        note = (
+            f"sees from {100 * smallest:.2g} % of the records on"
+            if smallest < 1
+            else "sees nothing at this size"
+        )
     return Forecast(
         query=line.measurement.scope.query,
         statistic=line.measurement.label,
@@ -138,11 +142,11 @@ def epsilon_for(plan: ReleasePlan, query: str, error: float, statistic: str | No
     points.
     """
     wanted = float(check.positive("a target", "error", error))
-    asked = [each for each in plan.queries if each.name == query]
-    if not asked:
+    queries = [each for each in plan.queries if each.name == query]
+    if not queries:
         listed = ", ".join(f"'{each.name}'" for each in plan.queries)
         raise InvalidParameter(f"There is no query '{query}' to set a target for. The queries are {listed}.")
-    labels = [each.label for each in asked[0].ask]
+    labels = [each.label for each in queries[0].ask]
     if statistic is not None and statistic not in labels:
         listed = ", ".join(f"'{each}'" for each in labels)
         raise InvalidParameter(f"The query '{query}' has no statistic '{statistic}'. It asks for {listed}.")
@@ -153,9 +157,9 @@ def epsilon_for(plan: ReleasePlan, query: str, error: float, statistic: str | No
     def worst(epsilon: Fraction) -> float:
         if not _possible(at(epsilon)):  # too small for the noise, or for the method of quantiles
             return math.inf
-        found = largest_error(at(epsilon), query, statistic).error
-        assert found is not None
-        return found
+        worst_error = largest_error(at(epsilon), query, statistic).error
+        assert worst_error is not None
+        return worst_error
 
     most = Fraction(1 << 10)
     while most > _LEAST and not _possible(at(most)):  # some methods take no large one
@@ -186,14 +190,16 @@ def _possible(plan: ReleasePlan) -> bool:
 
 def largest_error(plan: ReleasePlan, query: str, statistic: str | None = None) -> Forecast:
     """The forecast of a query whose error is the largest number, among all or for one statistic."""
-    labels = [each.label for asked in plan.queries if asked.name == query for each in asked.ask]
+    labels = [
+        each.label for each_query in plan.queries if each_query.name == query for each in each_query.ask
+    ]
     wanted = labels if statistic is None else [statistic]
-    found = [each for each in forecasts(plan) if each.query == query and each.statistic in wanted]
-    unknown = [each.note for each in found if each.error is None]
+    errors = [each for each in forecasts(plan) if each.query == query and each.statistic in wanted]
+    unknown = [each.note for each in errors if each.error is None]
     if BY_SIZE in unknown:
         raise InvalidParameter(
             f"The errors of '{query}' depend on how many records there are. Declare the table's size."
         )
     if unknown:
         raise InvalidParameter(f"Not all errors of '{query}' are known beforehand: {unknown[0]}.")
-    return max(found, key=lambda each: each.error or 0.0)
+    return max(errors, key=lambda each: each.error or 0.0)

@@ -138,12 +138,12 @@ class ReleasePlan(Viewable):
     @cached_property
     def _choices(self) -> dict[tuple[object, ...], tuple[Partitions, Fraction]]:
         """The choices of keys, each once, with their shares of the budget."""
-        found: dict[tuple[object, ...], tuple[Partitions, Fraction]] = {}
+        selections: dict[tuple[object, ...], tuple[Partitions, Fraction]] = {}
         for measured, share in self._parts:
             if isinstance(measured, Partitions):
-                held, before = found.setdefault(measured.scope.selection, (measured, Fraction(0)))
-                found[measured.scope.selection] = held, before + share / self._weight
-        return found
+                first, before = selections.setdefault(measured.scope.selection, (measured, Fraction(0)))
+                selections[measured.scope.selection] = first, before + share / self._weight
+        return selections
 
     def context(self, measured: Measurement | None = None) -> Context:
         """What is declared beside the queries, for a measurement or for all."""
@@ -161,8 +161,8 @@ class ReleasePlan(Viewable):
     @cached_property
     def _weight(self) -> Fraction:
         """What the weights of queries are divided by, so that they share what data quality leaves."""
-        kept = Fraction(0) if self._quality is None else self._quality.share
-        return sum((query.share for query in self.queries), Fraction(0)) / (1 - kept)
+        share_of_quality = Fraction(0) if self._quality is None else self._quality.share
+        return sum((query.share for query in self.queries), Fraction(0)) / (1 - share_of_quality)
 
     @cached_property
     def _quality(self) -> PlannedMeasurement | None:
@@ -183,12 +183,12 @@ class ReleasePlan(Viewable):
     @cached_property
     def lines(self) -> tuple[PlannedMeasurement, ...]:
         """Every measurement with its noise; their shares add up to 1."""
-        found = [
+        planned = [
             measured.line(self.context(measured), share / self._weight)
             for measured, share in self._parts
             if measured.answer
         ]
-        return (*self.choices, *found, *([] if self._quality is None else [self._quality]))
+        return (*self.choices, *planned, *([] if self._quality is None else [self._quality]))
 
     @cached_property
     def choices(self) -> tuple[PlannedMeasurement, ...]:
@@ -260,10 +260,10 @@ class ReleasePlan(Viewable):
         return warn_of_delta(self.privacy.delta, self.size, f"the declared size of {self.size:,}")
 
     def __repr__(self) -> str:
-        asked = ", ".join(repr(query.name) for query in self.queries[:8]) + (
+        names = ", ".join(repr(query.name) for query in self.queries[:8]) + (
             ", …" if self.queries[8:] else ""
         )
-        return f"<ReleasePlan of {asked} at {self.privacy.words}; nothing is spent>"
+        return f"<ReleasePlan of {names} at {self.privacy.words}; nothing is spent>"
 
     def forecast(self) -> "tuple[Forecast, ...]":
         """The error of every answer before anything is spent, and from how many units on a key is shown."""

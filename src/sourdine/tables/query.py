@@ -12,7 +12,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.notation import either, value
 from sourdine.frames.expressions import ColumnValue, Expression, ExpressionField, read_expression
 from sourdine.frames.expressions.kinds import decimal
-from sourdine.frames.mistakes import Declared, by_hand, declare, told
+from sourdine.frames.mistakes import Declared, by_hand, declare, mistake
 from sourdine.frames.schema import Schema
 from sourdine.tables.comparison.declared import QuerySteps
 from sourdine.tables.comparison.show import EVERYTHING, Show
@@ -54,9 +54,9 @@ class Query(Declared):
     ask: tuple[Asked, ...] = Field(min_length=1, max_length=64)
     by: tuple[str, ...] = Field(default=(), max_length=8)
     where: tuple[ExpressionField, ...] = ()
-    derived: Mapping[str, ExpressionField] = Field(default_factory=dict, exclude_if=lambda held: not held)
-    compare: tuple[Step, ...] = Field(default=(), max_length=64, exclude_if=lambda held: not held)
-    show: Show = Field(default=EVERYTHING, exclude_if=lambda held: not held)
+    derived: Mapping[str, ExpressionField] = Field(default_factory=dict, exclude_if=lambda value: not value)
+    compare: tuple[Step, ...] = Field(default=(), max_length=64, exclude_if=lambda value: not value)
+    show: Show = Field(default=EVERYTHING, exclude_if=lambda value: not value)
     weight: int | float = Field(default=1, gt=0, le=_MOST_WEIGHT)
 
     @by_hand
@@ -74,17 +74,17 @@ class Query(Declared):
     ) -> None:
         block = {"name": name, "ask": ask, "by": by, "where": where, "weight": weight}
         steps = compare if isinstance(compare, list | tuple) else [compare]
-        given = _given({**block, "derived": dict(derived), "compare": steps, "show": show})
-        declare(super().__init__, f"queries.{name}", **given)
+        fields = _long_form({**block, "derived": dict(derived), "compare": steps, "show": show})
+        declare(super().__init__, f"queries.{name}", **fields)
 
     @model_validator(mode="before")
     @classmethod
-    def _listed(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping):
-            return given
-        lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
-        alone = {"by": (given["by"],)} if isinstance(given.get("by"), str) else {}
-        return {**given, **lists, **alone}
+    def _listed(cls, fields: Any) -> Any:
+        if not isinstance(fields, Mapping):
+            return fields
+        lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+        alone = {"by": (fields["by"],)} if isinstance(fields.get("by"), str) else {}
+        return {**fields, **lists, **alone}
 
     @model_validator(mode="after")
     def _unlike(self) -> "Query":
@@ -103,9 +103,9 @@ class Query(Declared):
                 f"A query must be a table with a name and what to ask. Write it like {_example()}."
             )
         try:
-            return cls.model_validate(_given(block))
+            return cls.model_validate(_long_form(block))
         except ValidationError as problem:
-            raise told(problem, _owner(block)) from None
+            raise mistake(problem, _owner(block)) from None
 
     @property
     def share(self) -> Fraction:
@@ -162,15 +162,15 @@ class Query(Declared):
         Shares add up to 1: each statistic brings a like part to the measurement it is read off, and one more
         part goes to each choice of keys that is needed.
         """
-        asked = list(self.wanted(schema).values())
-        choices = dict.fromkeys(each.scope for each in asked if each.scope.open)
-        needed = [*(Partitions(scope=scope) for scope in choices), *asked]
+        wanted = list(self.wanted(schema).values())
+        choices = dict.fromkeys(each.scope for each in wanted if each.scope.open)
+        needed = [*(Partitions(scope=scope) for scope in choices), *wanted]
         part = Fraction(1, len(needed))
-        found: list[Measurement] = []
+        fewest: list[Measurement] = []
         for each in needed:
-            if each not in found:
-                found.append(each)
-        return [(each, part * needed.count(each)) for each in found]
+            if each not in fewest:
+                fewest.append(each)
+        return [(each, part * needed.count(each)) for each in fewest]
 
 
 @runtime_checkable
@@ -186,42 +186,42 @@ def _owner(block: Mapping[str, object]) -> str:
     return f"queries.{name}" if isinstance(name, str) and name else "queries"
 
 
-def _given(block: Mapping[str, object]) -> dict[str, Any]:
+def _long_form(block: Mapping[str, object]) -> dict[str, Any]:
     """What a query is made of, in its long form."""
-    given: dict[str, Any] = dict(block)
-    trees: dict[str, object] = dict(given.get("derived") or {})
-    if "ask" in given:
-        asked = given["ask"] if isinstance(given["ask"], list | tuple) else [given["ask"]]
-        given["ask"] = tuple(_long(_with_names(item, trees), str(given.get("name"))) for item in asked)
-    if "by" in given:
-        by = [given["by"]] if isinstance(given["by"], str | Mapping | Expression) else given["by"]
-        given["by"] = tuple(_name_of(each, trees) for each in by) if isinstance(by, list | tuple) else by
-    if "where" in given:
-        given["where"] = read_where(given["where"], _owner(block))
+    fields: dict[str, Any] = dict(block)
+    trees: dict[str, object] = dict(fields.get("derived") or {})
+    if "ask" in fields:
+        statistics = fields["ask"] if isinstance(fields["ask"], list | tuple) else [fields["ask"]]
+        fields["ask"] = tuple(_long(_with_names(item, trees), str(fields.get("name"))) for item in statistics)
+    if "by" in fields:
+        by = [fields["by"]] if isinstance(fields["by"], str | Mapping | Expression) else fields["by"]
+        fields["by"] = tuple(_name_of(each, trees) for each in by) if isinstance(by, list | tuple) else by
+    if "where" in fields:
+        fields["where"] = read_where(fields["where"], _owner(block))
     if trees:
-        given["derived"] = trees
-    if "compare" in given:
-        steps = given["compare"] if isinstance(given["compare"], list | tuple) else [given["compare"]]
-        given["compare"] = tuple(map(long_step, steps))
-    return given
+        fields["derived"] = trees
+    if "compare" in fields:
+        steps = fields["compare"] if isinstance(fields["compare"], list | tuple) else [fields["compare"]]
+        fields["compare"] = tuple(map(long_step, steps))
+    return fields
 
 
 def _with_names(item: object, trees: dict[str, object]) -> object:
     """What is asked, with the names of expressions in their place."""
     if not isinstance(item, Mapping) or not item or "kind" in item:
         return item
-    kind, held = next(iter(item.items()))
+    kind, content = next(iter(item.items()))
     if kind not in BY_KIND or kind == "hierarchy":
         return item
-    named = [_name_of(each, trees) for each in held] if isinstance(held, list | tuple) else None
-    return {**item, kind: _name_of(held, trees) if named is None else named}
+    named = [_name_of(each, trees) for each in content] if isinstance(content, list | tuple) else None
+    return {**item, kind: _name_of(content, trees) if named is None else named}
 
 
-def _name_of(held: object, trees: dict[str, object]) -> object:
+def _name_of(content: object, trees: dict[str, object]) -> object:
     """The name of a column, or of an expression, which is kept beside."""
-    if not isinstance(held, Expression | Mapping):
-        return held
-    tree = read_expression(held)
+    if not isinstance(content, Expression | Mapping):
+        return content
+    tree = read_expression(content)
     if isinstance(tree, ColumnValue):
         return tree.name
     trees[tree.label] = tree
@@ -257,11 +257,11 @@ def with_expressions(schema: Schema, queries: Iterable[Query]) -> Schema:
     return schema.with_derived(trees) if trees else schema
 
 
-def _served(least: Measurement, asked: list[Measurement], schema: Schema) -> Measurement:
+def _served(least: Measurement, others: list[Measurement], schema: Schema) -> Measurement:
     """The first other measurement that serves one, or what serves that in turn."""
-    for each in asked:
+    for each in others:
         if each != least and each.serves(least, schema):
-            return _served(each, asked, schema)
+            return _served(each, others, schema)
     return least
 
 

@@ -61,7 +61,7 @@ class Record:
             join["file"] = Path(join["file"]).name
         if declared["privacy"]["ledger"] is not None:
             declared["privacy"]["ledger"] = name_of(declared["privacy"]["ledger"])
-        held = {
+        fields = {
             "format": _FORMAT,
             "specification": declared,
             "confidence": self.answers.confidence,
@@ -76,28 +76,28 @@ class Record:
             },
         }
 
-        return json.dumps(held, indent=1, ensure_ascii=False, allow_nan=False)
+        return json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Record":
         """A record read back."""
         try:
-            held = json.loads(text)
-            if held["format"] not in (_FORMAT, _WITHOUT_QUALITY):
+            fields = json.loads(text)
+            if fields["format"] not in (_FORMAT, _WITHOUT_QUALITY):
                 raise ValueError("unknown format")
-            declared, confidence = held["specification"], float(held["confidence"])
-            if held["format"] == _WITHOUT_QUALITY:
+            declared, confidence = fields["specification"], float(fields["confidence"])
+            if fields["format"] == _WITHOUT_QUALITY:
                 declared = {**declared, "privacy": {**declared["privacy"], "quality": False}}
-                held["quality"] = None
-            if declared["privacy"]["quality"] != (held["quality"] is not None):
+                fields["quality"] = None
+            if declared["privacy"]["quality"] != (fields["quality"] is not None):
                 raise ValueError("the data quality is missing")
             return cls(
                 specification=Specification.read(declared),
-                answers=Answers(tuple(map(_answer, held["answers"])), confidence),
-                quality=_quality(held["quality"], confidence),
-                payment=str(held["payment"]),
-                spent=Fraction(held["spent"]),
-                limit=Fraction(held["limit"]),
+                answers=Answers(tuple(map(_answer, fields["answers"])), confidence),
+                quality=_quality(fields["quality"], confidence),
+                payment=str(fields["payment"]),
+                spent=Fraction(fields["spent"]),
+                limit=Fraction(fields["limit"]),
             )
         except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError, SourdineError):
             raise InvalidParameter(
@@ -108,8 +108,8 @@ class Record:
 def payment_of(path: Path) -> str | None:
     """The payment that a record names; None if it cannot be read, which whoever needs more will find."""
     try:
-        held = json.loads(path.read_bytes())
-        return str(held["payment"])
+        fields = json.loads(path.read_bytes())
+        return str(fields["payment"])
     except (OSError, KeyError, TypeError, ValueError, RecursionError):
         return None
 
@@ -123,11 +123,11 @@ def other_payment(verification: Verification) -> list[Discrepancy]:
     return [Discrepancy(kind=Deviance.ANOTHER_RELEASE, name=NAME, words=words)]
 
 
-def _quality(held: Mapping[str, Any] | None, confidence: float) -> DataQuality | None:
-    if held is None:
+def _quality(fields: Mapping[str, Any] | None, confidence: float) -> DataQuality | None:
+    if fields is None:
         return None
-    told = Answers(tuple(map(_answer, held["answers"])), confidence)
-    return DataQuality(told, tuple(map(str, held["warnings"])))
+    answers = Answers(tuple(map(_answer, fields["answers"])), confidence)
+    return DataQuality(answers, tuple(map(str, fields["warnings"])))
 
 
 def _plain(answer: Answer) -> dict[str, object]:
@@ -148,23 +148,23 @@ def _plain(answer: Answer) -> dict[str, object]:
     }
 
 
-def _answer(held: Mapping[str, Any]) -> Answer:
-    numbers = [np.array(held[end], dtype=float) for end in _ENDS]
-    columns = tuple(map(str, held["columns"]))
-    keys = Keys.of(held["keys"], len(columns))
+def _answer(fields: Mapping[str, Any]) -> Answer:
+    numbers = [np.array(fields[end], dtype=float) for end in _ENDS]
+    columns = tuple(map(str, fields["columns"]))
+    keys = Keys.of(fields["keys"], len(columns))
     if {len(each) for each in numbers} != {len(keys)}:
         raise ValueError("unlike lengths")
-    if np.isnan(numbers if bounded(held["kind"]) else numbers[0]).any():
+    if np.isnan(numbers if bounded(fields["kind"]) else numbers[0]).any():
         raise ValueError("numbers are missing")
     return Answer(
-        query=str(held["query"]),
-        statistic=str(held["statistic"]),
-        kind=str(held["kind"]),
+        query=str(fields["query"]),
+        statistic=str(fields["statistic"]),
+        kind=str(fields["kind"]),
         columns=columns,
         keys=keys,
         estimate=GroupEstimate(*numbers),
-        measure=str(held["measure"]),
-        whole=bool(held["whole"]),
-        span=None if held.get("span") is None else (float(held["span"][0]), float(held["span"][1])),
-        chosen=tuple(map(str, held.get("chosen", []))),
+        measure=str(fields["measure"]),
+        whole=bool(fields["whole"]),
+        span=None if fields.get("span") is None else (float(fields["span"][0]), float(fields["span"][1])),
+        chosen=tuple(map(str, fields.get("chosen", []))),
     )

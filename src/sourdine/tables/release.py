@@ -153,8 +153,8 @@ def _carry_out(
     """The answers of a plan. Without a receipt they are for rehearsals and measurements only."""
     check_source(plan, source)
     with silence("there is no release"):
-        found, notes, quality = _answers(plan, computing(plan, source), bits, watch)
-        answers = Answers(found, plan.confidence)
+        each_answer, notes, quality = _answers(plan, computing(plan, source), bits, watch)
+        answers = Answers(each_answer, plan.confidence)
     return TableRelease(
         plan=plan,
         values=answers,
@@ -177,10 +177,10 @@ def declared_of(plan: ReleasePlan) -> dict[str, str]:
     If somebody read how well the data fits the declarations, that is told too.
     """
     columns = {name: column.model_dump_json() for name, column in plan.schema.columns.items()}
-    said = {"reading": " ".join(plan.caveats)} if plan.caveats else {}
+    declarations = {"reading": " ".join(plan.caveats)} if plan.caveats else {}
     if any(getattr(column, "zone", None) for column in plan.schema.columns.values()):
-        said["time zones"] = f"IANA time zone database {zone_data_version()}"
-    return said | plan.picked | columns | ({DECLARATIONS: CHECKED} if plan.checked else {})
+        declarations["time zones"] = f"IANA time zone database {zone_data_version()}"
+    return declarations | plan.picked | columns | ({DECLARATIONS: CHECKED} if plan.checked else {})
 
 
 def check_release(plan: ReleasePlan, source: Source | None = None, ledger: Ledger | None = None) -> None:
@@ -251,14 +251,14 @@ def _answers(
     """
     quality: DataQuality | None = None
     notes: list[str] = []
-    found: dict[tuple[str, str], Answer] = {}
+    answers: dict[tuple[str, str], Answer] = {}
     chosen: dict[tuple[object, ...], Keys] = {}
-    asked, context = list(plan.asked()), plan.context()
+    statistics, context = list(plan.asked()), plan.context()
     for scan in watch(scans(plan)):
-        scope, lines, held = scan[0].measurement.scope, scan, source
+        scope, lines, table = scan[0].measurement.scope, scan, source
         if scope.selection in chosen and scope.open:
-            lines, held = keyed(scan, source, chosen[scope.selection])
-        exact = exact_of(lines, plan, held, bits)
+            lines, table = keyed(scan, source, chosen[scope.selection])
+        exact = exact_of(lines, plan, table, bits)
         for line, known, part in zip(scan, lines, exact, strict=True):
             measured = known.measurement
             reading = measured.read(part, known, context, bits)
@@ -269,34 +269,34 @@ def _answers(
                     notes.append(f"More {measured.label} were chosen than {most:,}: the others are left out.")
             elif isinstance(measured, Quality):
                 quality = _quality(expect(Noisy, reading), measured, plan)
-            for query, each, wanted in asked:
+            for query, each, wanted in statistics:
                 if wanted is line:
-                    found[query.name, each.label] = each.answer(reading, measured, context)
-    return tuple(_told(plan, found)), tuple(notes), quality
+                    answers[query.name, each.label] = each.answer(reading, measured, context)
+    return tuple(_in_order(plan, answers)), tuple(notes), quality
 
 
-def _told(plan: ReleasePlan, found: Mapping[tuple[str, str], Answer]) -> Iterator[Answer]:
+def _in_order(plan: ReleasePlan, computed: Mapping[tuple[str, str], Answer]) -> Iterator[Answer]:
     """The answers of every query in its order, with what is computed from them."""
     lines = {(query.name, each.label): line for query, each, line in plan.asked()}
     for query in plan.queries:
-        asked = {each.label: each for each in query.ask}
+        statistics = {each.label: each for each in query.ask}
 
         def shared(
             one: str,
             other: str,
             over: tuple[str, ...] | None,
             name: str = query.name,
-            asked: Mapping[str, Statistic] = asked,
+            statistics: Mapping[str, Statistic] = statistics,
         ) -> bool:
             """Groups of a query have noise of their own, and not always the keys that a statistic adds."""
             if plan.confidence < _SQUARES_ADD and not plan.privacy.squared:
                 return True
             if one != other:
                 return lines[name, one] is lines[name, other]
-            adds = asked[one].adds
-            return not asked[one].disjoint and bool(adds if over is None else set(over) & set(adds))
+            adds = statistics[one].adds
+            return not statistics[one].disjoint and bool(adds if over is None else set(over) & set(adds))
 
-        answers = [found[query.name, label] for label in asked]
+        answers = [computed[query.name, label] for label in statistics]
         yield from query.show.apply(compared(query.compare, answers, shared))
 
 

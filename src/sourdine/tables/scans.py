@@ -51,15 +51,15 @@ def scans(plan: ReleasePlan) -> list[Scan]:
 
     Lines about the same records are summed in one pass, as long as all their keys together make few groups.
     """
-    found: list[list[PlannedMeasurement]] = []
+    passes: list[list[PlannedMeasurement]] = []
     for line in plan.lines:
-        for scan in found:
+        for scan in passes:
             if _together([*scan, line], plan):
                 scan.append(line)
                 break
         else:
-            found.append([line])
-    return list(found)
+            passes.append([line])
+    return list(passes)
 
 
 def _together(lines: Scan, plan: ReleasePlan) -> bool:

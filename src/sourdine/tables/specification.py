@@ -24,7 +24,7 @@ from sourdine.core.text.notation import in_files
 from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.files import ENDINGS, TEXT, check_ending
 from sourdine.frames.joins import check_brought, check_join, open_joined, read_join, read_joins
-from sourdine.frames.mistakes import Declared, told
+from sourdine.frames.mistakes import Declared, mistake
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
@@ -123,7 +123,7 @@ class Specification(Declared):
         try:
             specification = cls.model_validate(fields)
         except ValidationError as problem:
-            raise told(problem, "") from None
+            raise mistake(problem, "") from None
         specification.plan()
         return specification
 

@@ -120,44 +120,46 @@ class Dialect(ABC):
 
     def double(self, sql: str, kind: str) -> str:
         """A cell as the nearest float; NULL where it is no number."""
-        held = family(kind)
+        type_family = family(kind)
         if kind == "DOUBLE":
             return sql
-        if held is Family.TEXT:
+        if type_family is Family.TEXT:
             text = self.text(sql, kind)
             number = self._numeral(text)  # not by coalesce, which looks at the words of all
             return f"CASE WHEN {number} IS NOT NULL THEN {number} {self._bits(text, _ONE, _ZERO)} END"
-        if kind in ("HUGEINT", "UHUGEINT") or (held is Family.DECIMAL and scale(kind)[0] > _MOST_DIGITS):
+        if kind in ("HUGEINT", "UHUGEINT") or (
+            type_family is Family.DECIMAL and scale(kind)[0] > _MOST_DIGITS
+        ):
             return self._wide(sql, kind)
         return self.cast(sql, "DOUBLE")
 
     def whole(self, sql: str, kind: str) -> str:
         """A cell as a whole number of 64 bits; NULL where it is none: 2.5 is not rounded to a key."""
-        held = family(kind)
+        type_family = family(kind)
         if kind in SMALL and kind != "UBIGINT":
             return sql
-        if held is Family.DECIMAL and scale(kind)[1] > 0:
+        if type_family is Family.DECIMAL and scale(kind)[1] > 0:
             return self.whole(self.text(sql, kind), "VARCHAR")
-        if held is Family.FLOAT:
+        if type_family is Family.FLOAT:
             number = self.double(sql, kind)
             return f"CASE WHEN {self._whole(number)} THEN {self.cast(number, 'BIGINT')} END"
-        if held is not Family.TEXT:
+        if type_family is not Family.TEXT:
             # of more than 64 bits with a sign no key is known, and an array would round them
             return self.cast(sql, "BIGINT")
         text = self.text(sql, kind)
         number, digits = self._numeral(text), self.cast(f"split_part({text}, '.', 1)", "BIGINT")
         large = f"abs({number}) >= {EXACT} AND {self.matches(text, PLAIN_WHOLE)}"
-        found = f"CASE WHEN {large} THEN {digits} ELSE {self.cast(number, 'BIGINT')} END"
-        return f"CASE WHEN {self._whole(number)} THEN {found} {self._bits(text, '1', '0')} END"
+        number_or_digits = f"CASE WHEN {large} THEN {digits} ELSE {self.cast(number, 'BIGINT')} END"
+        return f"CASE WHEN {self._whole(number)} THEN {number_or_digits} {self._bits(text, '1', '0')} END"
 
     def flag(self, sql: str, kind: str) -> str:
         """A cell as true or false; NULL where it is neither: of numbers only 1 and 0 are."""
-        held = family(kind)
-        if held is Family.BOOLEAN:
+        type_family = family(kind)
+        if type_family is Family.BOOLEAN:
             return sql
-        if held is Family.WHOLE:
+        if type_family is Family.WHOLE:
             return f"CASE WHEN {sql} = 1 THEN TRUE WHEN {sql} = 0 THEN FALSE END"
-        if held is not Family.TEXT:
+        if type_family is not Family.TEXT:
             number = self.double(sql, kind)
             return f"CASE WHEN {number} = {_ONE} THEN TRUE WHEN {number} = {_ZERO} THEN FALSE END"
         text = self.text(sql, kind)
@@ -184,13 +186,13 @@ class Dialect(ABC):
 
         Dates of other than four digits a year are written differently by each engine, and are missing.
         """
-        held = family(kind)
+        type_family = family(kind)
         if kind == "VARCHAR":
             return self._plain(sql)
-        if held is Family.ZONED:
+        if type_family is Family.ZONED:
             sql = self.instant(sql, kind)
         written = self.cast(sql, self.string)
-        if held is Family.DATE:
+        if type_family is Family.DATE:
             written = f"CASE WHEN {sql} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {written} END"
         return self._plain(written)
 
@@ -203,12 +205,12 @@ class Dialect(ABC):
 
     def identity(self, sql: str, kind: str) -> str:
         """A unit: texts that differ are different units, whatever collation their column has."""
-        held = family(kind)
+        type_family = family(kind)
         if kind == "VARCHAR":
             return self._plain(sql)
-        if held is Family.ZONED:
+        if type_family is Family.ZONED:
             return self.instant(sql, kind)
-        return _one_way(sql) if held is Family.FLOAT else sql
+        return _one_way(sql) if type_family is Family.FLOAT else sql
 
     @abstractmethod
     def nearest(self, sql: str, whole: str) -> str:
@@ -317,9 +319,9 @@ class DuckDB(Dialect):
         return f"epoch_us({sql})"
 
     def moment(self, text: str, *, pattern: str, written: str, plain: str, zoned: bool) -> str:
-        held = f"regexp_replace({text}, 'Z$', '+0000')" if zoned else text
-        found = f"epoch_us(try_strptime({held}, {self.constant(written)}))"
-        return f"CASE WHEN {self.matches(text, pattern)} THEN {found} END"
+        plain_zone = f"regexp_replace({text}, 'Z$', '+0000')" if zoned else text
+        microseconds = f"epoch_us(try_strptime({plain_zone}, {self.constant(written)}))"
+        return f"CASE WHEN {self.matches(text, pattern)} THEN {microseconds} END"
 
     def _numeral(self, text: str) -> str:
         odd = " OR ".join(f"contains({text}, {self.constant(part)})" for part in _NO_NUMERAL)

@@ -152,5 +152,5 @@ def whole_in(text: str) -> int | None:
     if not math.isfinite(near) or near != math.floor(near):
         return None
     plain = abs(near) >= EXACT and re.fullmatch(PLAIN_WHOLE, text)
-    found = int(Decimal(text.strip(SPACES)) if plain else near)
-    return found if -(1 << 63) <= found < 1 << 63 else None
+    number = int(Decimal(text.strip(SPACES)) if plain else near)
+    return number if -(1 << 63) <= number < 1 << 63 else None

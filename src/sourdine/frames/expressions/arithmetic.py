@@ -16,7 +16,15 @@ from sourdine.frames.expressions.kinds import (
     fine_step,
     on_grid,
 )
-from sourdine.frames.expressions.tree import Constant, Expression, Kinds, RecordCells, enclosed, expect_number
+from sourdine.frames.expressions.tree import (
+    Constant,
+    Kinds,
+    OfOne,
+    OfTwo,
+    RecordCells,
+    enclosed,
+    expect_number,
+)
 
 
 def floor_ratio(top: str, bottom: int, least: int, most: int, dialect: Dialect) -> str:
@@ -63,16 +71,10 @@ def exact_kind(step: Fraction, low: int, high: int, nonzero: bool = False) -> tu
 
 
 @dataclass(frozen=True)
-class Add(Expression):
+class Add(OfTwo):
     """The sum of two numbers."""
 
-    left: Expression
-    right: Expression
     sign = "+"
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return self.left, self.right
 
     @property
     def text(self) -> str:
@@ -113,15 +115,8 @@ class Subtract(Add):
 
 
 @dataclass(frozen=True)
-class Multiply(Expression):
+class Multiply(OfTwo):
     """The product of two numbers. By a constant it is exact: the grid is scaled."""
-
-    left: Expression
-    right: Expression
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return self.left, self.right
 
     @property
     def text(self) -> str:
@@ -172,18 +167,11 @@ def on_grid_exactly(step: Fraction, low: int, high: int, nonzero: bool) -> Numbe
 
 
 @dataclass(frozen=True)
-class Divide(Expression):
+class Divide(OfTwo):
     """The quotient of two numbers; where the lower one may be 0 it is refused.
 
     By a constant it is exact: the grid is scaled. Else the grid is a power of two, with about 2^30 steps.
     """
-
-    left: Expression
-    right: Expression
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return self.left, self.right
 
     @property
     def text(self) -> str:
@@ -239,14 +227,8 @@ def _least_sizes(kind: NumberKind) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Negate(Expression):
+class Negate(OfOne):
     """A number with the other sign."""
-
-    of: Expression
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.of,)
 
     @property
     def text(self) -> str:

@@ -18,7 +18,7 @@ from sourdine.frames.expressions.calendar import (
     span_of,
 )
 from sourdine.frames.expressions.kinds import DayKind, KeyKind, Kind, MomentKind, NumberKind
-from sourdine.frames.expressions.tree import ColumnValue, Expression, Kinds, RecordCells, enclosed
+from sourdine.frames.expressions.tree import ColumnValue, Expression, Kinds, OfOne, RecordCells, enclosed
 
 _NEEDS_TIME = (TimePeriod.HOUR, TimePeriod.HOUR_OF_DAY, DatePart.HOUR, DatePart.MINUTE)
 _SECONDS = {"days": DAY, "hours": 3600, "minutes": 60, "seconds": 1}
@@ -26,13 +26,13 @@ _SECONDS = {"days": DAY, "hours": 3600, "minutes": 60, "seconds": 1}
 
 def expect_time(tree: Expression, kinds: Kinds, owner: str) -> DayKind | MomentKind:
     """The kind of an expression that must be a date or a time."""
-    found = tree.kind(kinds)
-    if not isinstance(found, DayKind | MomentKind):
+    kind = tree.kind(kinds)
+    if not isinstance(kind, DayKind | MomentKind):
         raise InvalidParameter(
-            f"{owner} needs a date or a time, and '{tree.text}' is {found.words}. Declare the column with "
+            f"{owner} needs a date or a time, and '{tree.text}' is {kind.words}. Declare the column with "
             f"{entry('type', 'date')} or {entry('type', 'datetime')}, its first and its last."
         )
-    return found
+    return kind
 
 
 def moments_of(kind: DayKind | MomentKind) -> tuple[int, int]:
@@ -51,18 +51,13 @@ def _check_time(tree: Expression, part: str, kind: Kind) -> None:
 
 
 @dataclass(frozen=True)
-class InPeriod(Expression):
+class InPeriod(OfOne):
     """The period that a date or time lies in: an hour, day, ISO week, month, quarter, year, or weekday.
 
     Every period between the declared first and last is a key, whether anything lies in it or not.
     """
 
-    of: Expression
     period: TimePeriod
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.of,)
 
     @property
     def text(self) -> str:
@@ -79,21 +74,21 @@ class InPeriod(Expression):
         return self.words if isinstance(self.of, ColumnValue) else self.text
 
     def kind(self, kinds: Kinds) -> Kind:
-        held = expect_time(self.of, kinds, self.text)
-        _check_time(self.of, self.period, held)
-        low, high = span_of(self.period, *moments_of(held))
+        time_kind = expect_time(self.of, kinds, self.text)
+        _check_time(self.of, self.period, time_kind)
+        low, high = span_of(self.period, *moments_of(time_kind))
         if high - low >= MOST_PERIODS:
             raise InvalidParameter(
                 f"'{self.text}' has more than {MOST_PERIODS:,} periods between the declared first and last. "
                 "Take a longer period, or declare a shorter time."
             )
-        return KeyKind(tuple(names_of(self.period, *moments_of(held))), self.period.value)
+        return KeyKind(tuple(names_of(self.period, *moments_of(time_kind))), self.period.value)
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
-        held = expect_time(self.of, kinds, self.text)
-        first, last = moments_of(held)
+        time_kind = expect_time(self.of, kinds, self.text)
+        first, last = moments_of(time_kind)
         low, _ = span_of(self.period, first, last)
-        number = _numbered(self.period, self.of, held, cells, kinds)
+        number = _numbered(self.period, self.of, time_kind, cells, kinds)
         return f"({number})" if low == 0 else f"({number} - ({low}))"
 
 
@@ -148,39 +143,38 @@ def _within_day(sql: str, first: int) -> str:
 
 
 @dataclass(frozen=True)
-class PartOf(Expression):
+class PartOf(OfOne):
     """A part of a date or time, as a whole number."""
 
-    of: Expression
     part: DatePart
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.of,)
 
     @property
     def text(self) -> str:
         return f"{self.part.upper()}({self.of.text})"
 
     def kind(self, kinds: Kinds) -> Kind:
-        held = expect_time(self.of, kinds, self.text)
-        _check_time(self.of, self.part, held)
+        time_kind = expect_time(self.of, kinds, self.text)
+        _check_time(self.of, self.part, time_kind)
         if self.part is DatePart.YEAR:
-            first, last = (day_at(end // DAY).year for end in moments_of(held))
+            first, last = (day_at(end // DAY).year for end in moments_of(time_kind))
             return NumberKind(Fraction(1), first, last, True)
         low, high = PART_BOUNDS[self.part]
         return NumberKind(Fraction(1), low, high, low > 0)
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
-        held, sql, dialect = expect_time(self.of, kinds, self.text), self.of.sql(cells, kinds), cells.dialect
-        days, first = _days(self.of, held, cells, kinds), moments_of(held)[0] // DAY
+        time_kind, sql, dialect = (
+            expect_time(self.of, kinds, self.text),
+            self.of.sql(cells, kinds),
+            cells.dialect,
+        )
+        days, first = _days(self.of, time_kind, cells, kinds), moments_of(time_kind)[0] // DAY
         match self.part:
             case DatePart.DAY_OF_WEEK:
                 return f"({_weekday(days, first)} + 1)"
             case DatePart.HOUR:
-                return dialect.quotient(_within_day(sql, held.first), "3600")
+                return dialect.quotient(_within_day(sql, time_kind.first), "3600")
             case DatePart.MINUTE:
-                return dialect.quotient(f"({_within_day(sql, held.first)} % 3600)", "60")
+                return dialect.quotient(f"({_within_day(sql, time_kind.first)} % 3600)", "60")
         name = {
             DatePart.YEAR: "year",
             DatePart.QUARTER: "quarter",
@@ -188,7 +182,7 @@ class PartOf(Expression):
             DatePart.WEEK: "weekofyear",
             DatePart.DAY_OF_MONTH: "day",
         }[self.part]
-        return f"CAST({name}({_date(self.of, held, cells, kinds)}) AS BIGINT)"
+        return f"CAST({name}({_date(self.of, time_kind, cells, kinds)}) AS BIGINT)"
 
 
 @dataclass(frozen=True)
@@ -216,18 +210,18 @@ class TimeBetween(Expression):
             return f"{enclosed(self.end)} - {enclosed(self.start)}"
         return f"{self.unit.upper()}({self.end.text} - {self.start.text})"
 
-    def _held(self, kinds: Kinds) -> list[DayKind | MomentKind]:
+    def _kinds_of_ends(self, kinds: Kinds) -> list[DayKind | MomentKind]:
         return [expect_time(part, kinds, f"'{self.text}'") for part in self.parts]
 
     def _kinds(self, kinds: Kinds) -> tuple[NumberKind, NumberKind]:
         """Exactly, and on a grid of at most 2^31 steps, which whole seconds may be too many for."""
-        start, end = self._held(kinds)
+        start, end = self._kinds_of_ends(kinds)
         least = DAY if self._of_days(kinds) else 1
         low, high = (moments_of(end)[0] - moments_of(start)[1]), (moments_of(end)[1] - moments_of(start)[0])
         return exact_kind(Fraction(least, _SECONDS[self.unit]), low // least, high // least)
 
     def _of_days(self, kinds: Kinds) -> bool:
-        return all(isinstance(each, DayKind) for each in self._held(kinds))
+        return all(isinstance(each, DayKind) for each in self._kinds_of_ends(kinds))
 
     def kind(self, kinds: Kinds) -> Kind:
         return self._kinds(kinds)[1]
@@ -238,7 +232,7 @@ class TimeBetween(Expression):
             f"({part.sql(cells, kinds)} * {DAY})"
             if isinstance(kind, DayKind) and not self._of_days(kinds)
             else part.sql(cells, kinds)
-            for part, kind in zip(self.parts, self._held(kinds), strict=True)
+            for part, kind in zip(self.parts, self._kinds_of_ends(kinds), strict=True)
         )
         return regrid(f"({end} - {start})", exact, coarse.step, cells.dialect, self.text)
 

@@ -75,9 +75,9 @@ def read_expression(form: object) -> Expression:
     >>> read_expression({"subtract": ["pay", {"multiply": [12, "rent"]}]}).text
     'pay - (12 * rent)'
     """
-    made = _read(form)
-    check_tree(made)
-    return made
+    tree = _read(form)
+    check_tree(tree)
+    return tree
 
 
 def _read(form: object) -> Expression:
@@ -99,34 +99,34 @@ def _read(form: object) -> Expression:
     rest = {name: value for name, value in form.items() if name != word}
     if word not in WORDS:
         raise _unknown(word)
-    return _made(str(word), form[word], rest)
+    return _expression(str(word), form[word], rest)
 
 
-def _made(word: str, held: Any, rest: dict[str, Any]) -> Expression:
-    found = _with_more(word, held, rest)
-    if found is not None:
-        return found
+def _expression(word: str, content: Any, rest: dict[str, Any]) -> Expression:
+    special = _with_more(word, content, rest)
+    if special is not None:
+        return special
     if rest:
         raise InvalidParameter(
             f"In an expression '{word}' stands alone, and here is '{next(iter(rest))}' beside it. "
             "Write one expression inside the other."
         )
     if word in _CONSTANTS or word == "column":
-        return _constant(word, held)
+        return _constant(word, content)
     if word in _ONE:
-        return _ONE[word](_read(held))  # type: ignore[call-arg]
+        return _ONE[word](_read(content))  # type: ignore[call-arg]
     if word in _LETTERS:
-        return Letters(_read(held), _LETTERS[word])
+        return Letters(_read(content), _LETTERS[word])
     if word in tuple(TimePeriod):
-        return InPeriod(_read(held), TimePeriod(word))
+        return InPeriod(_read(content), TimePeriod(word))
     if word in tuple(DatePart):
-        return PartOf(_read(held), DatePart(word))
+        return PartOf(_read(content), DatePart(word))
     if word in _MANY:
-        return _MANY[word](tuple(map(_read, _listed(word, held))))  # type: ignore[call-arg]
+        return _MANY[word](tuple(map(_read, _listed(word, content))))  # type: ignore[call-arg]
     if word == "power":
-        of, exponent = _listed(word, held, 2)
+        of, exponent = _listed(word, content, 2)
         return Power(_read(of), exponent)
-    one, two = map(_read, _listed(word, held, 2))
+    one, two = map(_read, _listed(word, content, 2))
     if word in _SIGNS:
         return Comparison(one, _SIGNS[word], two)
     if word in _UNITS:
@@ -134,57 +134,57 @@ def _made(word: str, held: Any, rest: dict[str, Any]) -> Expression:
     return _TWO[word](one, two)  # type: ignore[call-arg]
 
 
-def _with_more(word: str, held: Any, rest: dict[str, Any]) -> Expression | None:
+def _with_more(word: str, content: Any, rest: dict[str, Any]) -> Expression | None:
     """An expression that is made of more than its parts."""
     match word:
         case "bins":
             _only(word, rest, "edges", "labels")
             edges = tuple(_number(edge) for edge in _listed("edges", rest.get("edges")))
-            return BinOf(_read(held), edges, tuple(_texts(rest.get("labels", ()))))
+            return BinOf(_read(content), edges, tuple(_texts(rest.get("labels", ()))))
         case "clamp":
             _only(word, rest, "lower", "upper")
-            return Clamp(_read(held), _number(rest.get("lower")), _number(rest.get("upper")))
+            return Clamp(_read(content), _number(rest.get("lower")), _number(rest.get("upper")))
         case "substring":
             _only(word, rest, "start", "length")
-            return Substring(_read(held), _whole(rest.get("start", 1)), _whole(rest.get("length")))
+            return Substring(_read(content), _whole(rest.get("start", 1)), _whole(rest.get("length")))
         case "in":
             _only(word, rest, "keys")
-            return Among(_read(held), tuple(map(_key, _listed("keys", rest.get("keys")))))
+            return Among(_read(content), tuple(map(_key, _listed("keys", rest.get("keys")))))
         case "like":
             _only(word, rest, "pattern")
-            return Like(_read(held), *_texts([rest.get("pattern")]))
+            return Like(_read(content), *_texts([rest.get("pattern")]))
         case "between":
             _only(word, rest, "from", "to")
-            of, ends = _read(held), [_read(rest.get(name)) for name in ("from", "to")]
+            of, ends = _read(content), [_read(rest.get(name)) for name in ("from", "to")]
             return All((Comparison(of, ">=", ends[0]), Comparison(of, "<=", ends[1])))
         case "case":
             _only(word, rest, "else")
             whens = tuple(
                 (_read(when), _read(value))
-                for when, value in (_listed("case", pair, 2) for pair in _listed(word, held))
+                for when, value in (_listed("case", pair, 2) for pair in _listed(word, content))
             )
             return Case(whens, _read(rest["else"]) if "else" in rest else None)
     return None
 
 
-def _constant(word: str, held: Any) -> Expression:
+def _constant(word: str, content: Any) -> Expression:
     match word:
         case "column":
-            if isinstance(held, str) and held:
-                return ColumnValue(held)
+            if isinstance(content, str) and content:
+                return ColumnValue(content)
         case "text":
-            return Constant(*_texts([held]))
+            return Constant(*_texts([content]))
         case "number":
-            return Constant(_number(held))
+            return Constant(_number(content))
         case "truth":
-            if isinstance(held, bool):
-                return Constant(held)
+            if isinstance(content, bool):
+                return Constant(content)
         case "date" | "datetime":
             kind = date if word == "date" else datetime
-            if isinstance(held, kind):
-                return Constant(held)
+            if isinstance(content, kind):
+                return Constant(content)
             try:
-                return Constant(kind.fromisoformat(held))
+                return Constant(kind.fromisoformat(content))
             except (TypeError, ValueError):
                 raise InvalidParameter(
                     f"A {word} in an expression is written like "
@@ -210,17 +210,17 @@ def read_condition(form: Mapping[str, object]) -> Expression:
     if "keys" in rest:
         keys = rest["keys"]
         return Among(of, tuple(map(_key, keys if isinstance(keys, list | tuple) else [keys])))
-    found = [
+    parts = [
         Comparison(of, sign, _read(rest[name]))
         for name, sign in (("at_least", ">="), ("below", "<"))
         if name in rest
     ]
-    if len(found) == 1:
-        return found[0]
-    match [each.right for each in found]:
+    if len(parts) == 1:
+        return parts[0]
+    match [each.right for each in parts]:
         case Constant(int() | Fraction() as low), Constant(int() | Fraction() as high) if not low < high:
             raise InvalidParameter("at_least must be below 'below'")
-    return All(tuple(found))
+    return All(tuple(parts))
 
 
 def _wrong(form: object) -> InvalidParameter:
@@ -246,44 +246,44 @@ def _only(word: str, rest: dict[str, Any], *names: str) -> None:
             )
 
 
-def _listed(word: str, held: object, many: int | None = None) -> Sequence[Any]:
-    if not isinstance(held, list | tuple) or (many is not None and len(held) != many) or not held:
+def _listed(word: str, items: object, many: int | None = None) -> Sequence[Any]:
+    if not isinstance(items, list | tuple) or (many is not None and len(items) != many) or not items:
         count = "a list" if many is None else f"a list of {many}"
         raise InvalidParameter(f"In an expression '{word}' is followed by {count}.")
-    return held
+    return items
 
 
-def _number(held: object) -> Fraction:
-    if isinstance(held, str) and re.fullmatch(r"-?[0-9]+/[1-9][0-9]*", held):
-        return Fraction(held)
-    number = isinstance(held, int | float | Fraction) and not isinstance(held, bool)
-    if isinstance(held, int | float | Fraction) and number and -(10**100) <= held <= 10**100:
-        return decimal(held)
+def _number(content: object) -> Fraction:
+    if isinstance(content, str) and re.fullmatch(r"-?[0-9]+/[1-9][0-9]*", content):
+        return Fraction(content)
+    number = isinstance(content, int | float | Fraction) and not isinstance(content, bool)
+    if isinstance(content, int | float | Fraction) and number and -(10**100) <= content <= 10**100:
+        return decimal(content)
     raise InvalidParameter("A number is needed in an expression, up to 1e100 in size.")
 
 
-def _whole(held: object) -> int:
-    if isinstance(held, bool) or not isinstance(held, int):
+def _whole(content: object) -> int:
+    if isinstance(content, bool) or not isinstance(content, int):
         raise InvalidParameter("A whole number is needed in an expression, as in start = 1, length = 2.")
-    return held
+    return content
 
 
-def _texts(held: object) -> list[str]:
-    if not isinstance(held, list | tuple) or not all(isinstance(each, str) for each in held):
+def _texts(content: object) -> list[str]:
+    if not isinstance(content, list | tuple) or not all(isinstance(each, str) for each in content):
         raise InvalidParameter("A text is needed in an expression, in quotes.")
-    return list(held)
+    return list(content)
 
 
-def _key(held: object) -> str | int | Fraction | bool:
-    if isinstance(held, Mapping) and set(held) == {"number"}:
-        held = _number(held["number"])
-    if isinstance(held, float):
-        held = decimal(held)
-    if isinstance(held, Fraction) and held.denominator == 1:
-        return held.numerator
-    if not isinstance(held, str | int | Fraction):
+def _key(content: object) -> str | int | Fraction | bool:
+    if isinstance(content, Mapping) and set(content) == {"number"}:
+        content = _number(content["number"])
+    if isinstance(content, float):
+        content = decimal(content)
+    if isinstance(content, Fraction) and content.denominator == 1:
+        return content.numerator
+    if not isinstance(content, str | int | Fraction):
         raise InvalidParameter("A key in an expression is a text, a number, or true or false.")
-    return held
+    return content
 
 
 _WRITERS: dict[type[Expression], Callable[[Any], object]] = {

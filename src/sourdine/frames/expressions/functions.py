@@ -7,6 +7,7 @@ float at most: on a grid of 2^-20 that moves about one value in a hundred millio
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.engines.dialect import Dialect
@@ -21,20 +22,16 @@ from sourdine.frames.expressions.kinds import (
     number_text,
     on_grid,
 )
-from sourdine.frames.expressions.tree import Expression, Kinds, RecordCells, expect_number
+from sourdine.frames.expressions.tree import Kinds, OfOne, RecordCells, expect_number
 
 _ROOT_STEPS = 1 << 20
 
 
-class OfNumber(Expression):
+@dataclass(frozen=True)
+class OfNumber(OfOne):
     """Something computed of one number."""
 
-    of: Expression
-    name: str
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.of,)
+    name: ClassVar[str]
 
     @property
     def text(self) -> str:
@@ -49,7 +46,6 @@ class OfNumber(Expression):
 class Absolute(OfNumber):
     """A number without its sign."""
 
-    of: Expression
     name = "ABS"
 
     def kind(self, kinds: Kinds) -> Kind:
@@ -66,7 +62,6 @@ class Absolute(OfNumber):
 class Floor(OfNumber):
     """The greatest whole number up to a number."""
 
-    of: Expression
     name = "FLOOR"
 
     def kind(self, kinds: Kinds) -> Kind:
@@ -83,7 +78,6 @@ class Floor(OfNumber):
 class Ceiling(OfNumber):
     """The least whole number from a number on."""
 
-    of: Expression
     name = "CEIL"
 
     def kind(self, kinds: Kinds) -> Kind:
@@ -122,10 +116,9 @@ def _ends(number: NumberKind, plus: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Power(Expression):
+class Power(OfOne):
     """A number to a whole power from 1 to 8."""
 
-    of: Expression
     exponent: int
 
     def __post_init__(self) -> None:
@@ -135,10 +128,6 @@ class Power(Expression):
                 "The exponent of POWER must be a whole number from 1 to 8. For the power 0.5 write SQRT, for "
                 "negative ones divide 1 by the power."
             )
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.of,)
 
     @property
     def text(self) -> str:
@@ -173,7 +162,6 @@ class Power(Expression):
 class Root(OfNumber):
     """The square root of a number that is not negative."""
 
-    of: Expression
     name = "SQRT"
 
     def kind(self, kinds: Kinds) -> Kind:
@@ -216,7 +204,6 @@ def _rounded(number: str, kind: NumberKind, dialect: Dialect) -> str:
 class Logarithm(OfNumber):
     """The natural logarithm of a positive number, to a millionth of its range at least."""
 
-    of: Expression
     name = "LN"
 
     def kind(self, kinds: Kinds) -> Kind:
@@ -247,10 +234,9 @@ def _log(number: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Clamp(Expression):
+class Clamp(OfOne):
     """A number, or the nearer of two bounds where it lies outside."""
 
-    of: Expression
     lower: int | float | Fraction
     upper: int | float | Fraction
 
@@ -259,10 +245,6 @@ class Clamp(Expression):
             object.__setattr__(self, name, decimal(getattr(self, name)))
         if not self.lower < self.upper:
             raise InvalidParameter("The lower bound of a derived column must be below its upper bound.")
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.of,)
 
     @property
     def text(self) -> str:

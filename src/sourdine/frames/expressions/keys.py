@@ -12,19 +12,18 @@ from itertools import pairwise
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions.choice import recoded
 from sourdine.frames.expressions.kinds import KeyKind, Kind, decimal, number_text
-from sourdine.frames.expressions.tree import Expression, Kinds, RecordCells, expect_number
+from sourdine.frames.expressions.tree import Expression, Kinds, OfOne, RecordCells, expect_number
 
 _MOST_EDGES = 1 << 12
 
 
 @dataclass(frozen=True)
-class BinOf(Expression):
+class BinOf(OfOne):
     """The bin of a number between edges; a bin holds its lower edge, and the last one both.
 
     What lies outside of all bins is missing. Without labels, bins are called by their edges.
     """
 
-    of: Expression
     edges: tuple[int | float | Fraction, ...]
     labels: tuple[str, ...] = ()
 
@@ -35,10 +34,6 @@ class BinOf(Expression):
             raise InvalidParameter("The edges of bins must rise, and be at least two, as in [0, 20, 40].")
         if self.labels and (len(self.labels) != len(exact) - 1 or len(set(self.labels)) != len(self.labels)):
             raise InvalidParameter("The labels of bins must differ, one for each bin between two edges.")
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.of,)
 
     @property
     def _edges(self) -> tuple[Fraction, ...]:

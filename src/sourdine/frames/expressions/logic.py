@@ -11,6 +11,7 @@ from sourdine.frames.expressions.tree import (
     Constant,
     Expression,
     Kinds,
+    OfOne,
     RecordCells,
     enclosed,
     expect_truth,
@@ -45,8 +46,8 @@ class All(Truth):
                 Comparison(again, "<", Constant() as high),
             ) if left == again and self.name == "AND":
                 return f"{left.words} from {low.words} to below {high.words}"
-        said = [each.words if not isinstance(each, All) else f"({each.words})" for each in self.of]
-        return f" {self.name.lower()} ".join(said)
+        words = [each.words if not isinstance(each, All) else f"({each.words})" for each in self.of]
+        return f" {self.name.lower()} ".join(words)
 
     def check(self, kinds: Kinds) -> None:
         for each in self.of:
@@ -123,14 +124,8 @@ class AnyOf(All):
 
 
 @dataclass(frozen=True)
-class Not(Truth):
+class Not(OfOne, Truth):
     """Whether a condition does not hold; missing where the condition is."""
-
-    of: Expression
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.of,)
 
     @property
     def text(self) -> str:

@@ -123,6 +123,29 @@ class Expression(ABC):
         return tuple(dict.fromkeys(each.name for each in walk(self) if isinstance(each, ColumnValue)))
 
 
+@dataclass(frozen=True)
+class OfOne(Expression):
+    """Something computed of one other expression."""
+
+    of: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.of,)
+
+
+@dataclass(frozen=True)
+class OfTwo(Expression):
+    """Something computed of two other expressions."""
+
+    left: Expression
+    right: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.left, self.right
+
+
 def walk(tree: Expression) -> Iterator[Expression]:
     """Every expression in a tree, those that use others before them."""
     yield tree

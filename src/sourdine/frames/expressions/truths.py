@@ -24,6 +24,7 @@ from sourdine.frames.expressions.tree import (
     Constant,
     Expression,
     Kinds,
+    OfOne,
     RecordCells,
     enclosed,
     plain_text,
@@ -78,10 +79,10 @@ class Comparison(Truth):
 
     @property
     def words(self) -> str:
-        said = {">=": "at least", "<": "below", "<=": "at most", ">": "above"}.get(self.sign)
-        if said is None or not isinstance(self.right, Constant):
+        words_of_sign = {">=": "at least", "<": "below", "<=": "at most", ">": "above"}.get(self.sign)
+        if words_of_sign is None or not isinstance(self.right, Constant):
             return self.text
-        return f"{self.left.words} {said} {self.right.words}"
+        return f"{self.left.words} {words_of_sign} {self.right.words}"
 
     def check(self, kinds: Kinds) -> None:
         left, right = self.left.kind(kinds), self.right.kind(kinds)
@@ -116,28 +117,28 @@ class Comparison(Truth):
         one, two = exactly_alike(self.left, self.right, cells, kinds)
         return f"({one} {self.sign} {two})"
 
-    def _with_number(self, held: NumberKind, number: Fraction, cells: RecordCells, kinds: Kinds) -> str:
+    def _with_number(self, kind: NumberKind, number: Fraction, cells: RecordCells, kinds: Kinds) -> str:
         """The comparison with a constant, whole steps with whole steps."""
         if isinstance(self.left, ColumnValue):
-            value, start = cells.place(self.left.name), held.low
+            value, start = cells.place(self.left.name), kind.low
         else:
             value, start = self.left.sql(cells, kinds), 0
-        sign, exact = self.sign, number / held.step
+        sign, exact = self.sign, number / kind.step
         at = exact.numerator // exact.denominator  # the step at the number or below
         if exact.denominator != 1:
             if sign in ("=", "<>"):
-                return f"({value} {'<' if sign == '=' else '>='} {held.low - 1 - start})"
+                return f"({value} {'<' if sign == '=' else '>='} {kind.low - 1 - start})"
             sign = {"<": "<=", ">=": ">"}.get(sign, sign)
-        return f"({value} {sign} {max(held.low - 1, min(held.high + 1, at)) - start})"
+        return f"({value} {sign} {max(kind.low - 1, min(kind.high + 1, at)) - start})"
 
     def possible(self, kinds: Kinds) -> frozenset[bool]:
         left, right = self.left.kind(kinds), self.right.kind(kinds)
         if isinstance(left, NumberKind) and isinstance(right, NumberKind):
             ends = (left.lower, left.upper), (right.lower, right.upper)
-            found = _compared(self.sign, *ends)
+            outcomes = _compared(self.sign, *ends)
             if right.low == right.high and (right.lower / left.step).denominator != 1:
-                found &= {"=": frozenset({False}), "<>": frozenset({True})}.get(self.sign, BOTH)
-            return found
+                outcomes &= {"=": frozenset({False}), "<>": frozenset({True})}.get(self.sign, BOTH)
+            return outcomes
         if isinstance(left, DayKind | MomentKind) and isinstance(right, DayKind | MomentKind):
             return _compared(self.sign, seconds_between(left), seconds_between(right))
         return BOTH
@@ -163,10 +164,10 @@ def _compared(
 
 def check_keys(of: Expression, keys: tuple[str | int | bool, ...], kinds: Kinds) -> None:
     """Refuse keys that a column of keys does not have."""
-    held = of.kind(kinds)
-    if isinstance(held, KeyKind):
+    kind = of.kind(kinds)
+    if isinstance(kind, KeyKind):
         for key in keys:
-            if isinstance(key, bool) or key not in held.keys:
+            if isinstance(key, bool) or key not in kind.keys:
                 whose = "the column " if isinstance(of, ColumnValue) else ""
                 raise InvalidParameter(
                     f"A condition names the key {key!r}, which {whose}'{of.text}' does not declare. Use one "
@@ -175,23 +176,18 @@ def check_keys(of: Expression, keys: tuple[str | int | bool, ...], kinds: Kinds)
 
 
 @dataclass(frozen=True)
-class Among(Truth):
+class Among(OfOne, Truth):
     """Whether a value is one of some constants.
 
     >>> Among(ColumnValue("region"), ("north", "south")).words
     'region north or south'
     """
 
-    of: Expression
     keys: tuple[str | int | Fraction | bool, ...]
 
     def __post_init__(self) -> None:
         if not self.keys:
             raise InvalidParameter(f"'{self.of.text} IN ()' is never true. Name at least one key.")
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.of,)
 
     @property
     def text(self) -> str:
@@ -210,9 +206,9 @@ class Among(Truth):
         )
 
     def check(self, kinds: Kinds) -> None:
-        held = self.of.kind(kinds)
-        known = self._known(held)
-        match held:
+        kind = self.of.kind(kinds)
+        known = self._known(kind)
+        match kind:
             case KeyKind():
                 check_keys(self.of, known, kinds)
             case TruthKind():
@@ -234,15 +230,15 @@ class Among(Truth):
             raise InvalidParameter(f"The condition on '{self.of.text}' does not fit its type. State {what}.")
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
-        held = self.of.kind(kinds)
-        known = self._known(held)
-        if isinstance(held, NumberKind):
+        kind = self.of.kind(kinds)
+        known = self._known(kind)
+        if isinstance(kind, NumberKind):
             parts = [Comparison(self.of, "=", Constant(key)).sql(cells, kinds) for key in self.keys]
             return f"({' OR '.join(parts)})"
         if isinstance(self.of, ColumnValue):
             return cells.among(self.of.name, known)
-        if isinstance(held, KeyKind):
-            places = sorted({held.keys.index(key) for key in known})
+        if isinstance(kind, KeyKind):
+            places = sorted({kind.keys.index(key) for key in known})
             return f"({self.of.sql(cells, kinds)} IN ({', '.join(map(str, places))}))"
         named = sorted({bool(key) for key in known})
         sql = self.of.sql(cells, kinds)
@@ -260,15 +256,10 @@ class Among(Truth):
 
 
 @dataclass(frozen=True)
-class Like(Truth):
+class Like(OfOne, Truth):
     """Whether a text is as a pattern says: % is any letters, _ is one."""
 
-    of: Expression
     pattern: str
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.of,)
 
     @property
     def text(self) -> str:
@@ -280,11 +271,11 @@ class Like(Truth):
         return "".join(signs.get(letter) or re.escape(letter) for letter in self.pattern)
 
     def check(self, kinds: Kinds) -> None:
-        held = self.of.kind(kinds)
-        texts = isinstance(held, KeyKind) and isinstance(held.keys[0], str)
-        if not texts and not isinstance(held, TextKind):
+        kind = self.of.kind(kinds)
+        texts = isinstance(kind, KeyKind) and isinstance(kind.keys[0], str)
+        if not texts and not isinstance(kind, TextKind):
             raise InvalidParameter(
-                f"LIKE needs a text, and '{self.of.text}' is {held.words}. Use it with a column of texts."
+                f"LIKE needs a text, and '{self.of.text}' is {kind.words}. Use it with a column of texts."
             )
         if len(self.pattern) > LONGEST_TEXT or not self.pattern.isprintable():
             raise InvalidParameter(
@@ -292,37 +283,31 @@ class Like(Truth):
             )
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
-        held, value = self.of.kind(kinds), self.of.sql(cells, kinds)
-        if isinstance(held, KeyKind):
-            places = self._fitting(held)
-            found = f"{value} IN ({', '.join(map(str, places))})" if places else f"{value} < 0"
-            return f"({found})"
+        kind, value = self.of.kind(kinds), self.of.sql(cells, kinds)
+        if isinstance(kind, KeyKind):
+            places = self._fitting(kind)
+            condition = f"{value} IN ({', '.join(map(str, places))})" if places else f"{value} < 0"
+            return f"({condition})"
         return f"({cells.dialect.matches(value, self._regex)})"
 
-    def _fitting(self, held: KeyKind) -> list[int]:
+    def _fitting(self, kind: KeyKind) -> list[int]:
         return [
             place
-            for place, key in enumerate(held.keys)
+            for place, key in enumerate(kind.keys)
             if re.fullmatch(self._regex, str(key), re.DOTALL) is not None
         ]
 
     def possible(self, kinds: Kinds) -> frozenset[bool]:
-        held = self.of.kind(kinds)
-        if not isinstance(held, KeyKind):
+        kind = self.of.kind(kinds)
+        if not isinstance(kind, KeyKind):
             return BOTH
-        fitting = len(self._fitting(held))
-        return frozenset([*([True] if fitting else []), *([False] if fitting < len(held.keys) else [])])
+        fitting = len(self._fitting(kind))
+        return frozenset([*([True] if fitting else []), *([False] if fitting < len(kind.keys) else [])])
 
 
 @dataclass(frozen=True)
-class IsMissing(Truth):
+class IsMissing(OfOne, Truth):
     """Whether a value is missing; it is true or false, never missing itself."""
-
-    of: Expression
-
-    @property
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.of,)
 
     @property
     def text(self) -> str:

@@ -7,7 +7,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.text.notation import either, entry
 from sourdine.frames.columns import as_tuples
-from sourdine.frames.mistakes import Declared, told
+from sourdine.frames.mistakes import Declared, mistake
 
 ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "cp1252")
 _ALIASES = {
@@ -89,7 +89,7 @@ class TextFormat(Declared):
         try:
             return cls.model_validate(dict(fields))
         except ValidationError as problem:
-            raise told(problem, either("text", "")) from None
+            raise mistake(problem, either("text", "")) from None
 
     @property
     def caveats(self) -> tuple[str, ...]:

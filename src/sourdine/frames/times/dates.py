@@ -20,19 +20,19 @@ from sourdine.frames.times.zones import check_zone
 class TimeColumn(Declared):
     """What dates and times have in common."""
 
-    zone: str | None = Field(default=None, exclude_if=lambda held: held is None)
-    format: str | None = Field(default=None, exclude_if=lambda held: held is None)
-    period: TimePeriod | None = Field(default=None, exclude_if=lambda held: held is None)
+    zone: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    format: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    period: TimePeriod | None = Field(default=None, exclude_if=lambda value: value is None)
     missing: Literal["drop"] = "drop"
 
     @field_validator("period", mode="before")
     @classmethod
-    def _named(cls, given: Any) -> Any:
-        if given is None or isinstance(given, TimePeriod):
-            return given
-        if given not in tuple(TimePeriod):
+    def _named(cls, fields: Any) -> Any:
+        if fields is None or isinstance(fields, TimePeriod):
+            return fields
+        if fields not in tuple(TimePeriod):
             raise ValueError(f"period must be one of {', '.join(TimePeriod)}")
-        return TimePeriod(given)
+        return TimePeriod(fields)
 
     @model_validator(mode="after")
     def _known(self) -> "TimeColumn":
@@ -59,8 +59,8 @@ class Date(TimeColumn):
 
     @model_validator(mode="before")
     @classmethod
-    def _read(cls, given: Any) -> Any:
-        return _with_times(given, date)
+    def _read(cls, fields: Any) -> Any:
+        return _with_times(fields, date)
 
     @model_validator(mode="after")
     def _ordered(self) -> "Date":
@@ -88,8 +88,8 @@ class Datetime(TimeColumn):
 
     @model_validator(mode="before")
     @classmethod
-    def _read(cls, given: Any) -> Any:
-        return _with_times(given, datetime)
+    def _read(cls, fields: Any) -> Any:
+        return _with_times(fields, datetime)
 
     @model_validator(mode="after")
     def _ordered(self) -> "Datetime":
@@ -108,23 +108,23 @@ class Datetime(TimeColumn):
         return MomentKind(seconds_of(self.first), seconds_of(self.last))
 
 
-def _with_times(given: Any, wanted: type[date]) -> Any:
+def _with_times(fields: Any, wanted: type[date]) -> Any:
     """First and last as they are declared, whether as dates, as times or in text."""
-    if not isinstance(given, Mapping):
-        return given
-    read = {name: _time(given[name], wanted, name == "last") for name in ("first", "last") if name in given}
-    return {**given, **read}
+    if not isinstance(fields, Mapping):
+        return fields
+    read = {name: _time(fields[name], wanted, name == "last") for name in ("first", "last") if name in fields}
+    return {**fields, **read}
 
 
-def _time(held: object, wanted: type[date], is_last: bool) -> object:
-    if isinstance(held, str):
+def _time(value: object, wanted: type[date], is_last: bool) -> object:
+    if isinstance(value, str):
         try:
-            held = date.fromisoformat(held) if len(held) == 10 else datetime.fromisoformat(held)
+            value = date.fromisoformat(value) if len(value) == 10 else datetime.fromisoformat(value)
         except ValueError:
-            return held
+            return value
     if wanted is date:
-        midnight = isinstance(held, datetime) and held.time() == time() and held.tzinfo is None
-        return held.date() if isinstance(held, datetime) and midnight else held
-    if isinstance(held, date) and not isinstance(held, datetime):
-        return datetime.combine(held, time(23, 59, 59) if is_last else time())
-    return held
+        midnight = isinstance(value, datetime) and value.time() == time() and value.tzinfo is None
+        return value.date() if isinstance(value, datetime) and midnight else value
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime.combine(value, time(23, 59, 59) if is_last else time())
+    return value

@@ -36,18 +36,18 @@ def offsets(name: str, first: int, last: int) -> tuple[tuple[int, int], ...]:
     """
     zone = ZoneInfo(name)
     at, end = _EPOCH + timedelta(seconds=first), _EPOCH + timedelta(seconds=last)
-    found = [(first, _offset(zone, at))]
+    changes = [(first, _offset(zone, at))]
     while at < end:
         after = min(at + _STEP, end)
-        if _offset(zone, after) != found[-1][1]:
+        if _offset(zone, after) != changes[-1][1]:
             low, high = _seconds(at), _seconds(after)
             while high - low > 1:
                 middle = (low + high) // 2
-                moved = _offset(zone, _EPOCH + timedelta(seconds=middle)) != found[-1][1]
+                moved = _offset(zone, _EPOCH + timedelta(seconds=middle)) != changes[-1][1]
                 low, high = (low, middle) if moved else (middle, high)
-            found.append((high, _offset(zone, after)))
+            changes.append((high, _offset(zone, after)))
         at = after
-    return tuple(found)
+    return tuple(changes)
 
 
 def _seconds(at: datetime) -> int:

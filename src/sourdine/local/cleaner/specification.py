@@ -11,7 +11,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.notation import in_files
 from sourdine.core.text.toml import read_toml
 from sourdine.frames.expressions.kinds import decimal
-from sourdine.frames.mistakes import Declared, told
+from sourdine.frames.mistakes import Declared, mistake
 from sourdine.frames.schema import Schema
 from sourdine.frames.text.format import TextFormat
 from sourdine.local.cleaner.cells import Gap
@@ -74,7 +74,7 @@ class CleaningSpecification(Declared):
         try:
             block = CleanBlock.model_validate(document.get("clean", {}))
         except ValidationError as problem:
-            raise told(problem, "clean") from None
+            raise mistake(problem, "clean") from None
         privacy, table = (_block(document, name) for name in ("privacy", "table"))
         return cls(
             schema_=Schema.read(document["columns"]),

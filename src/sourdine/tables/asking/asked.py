@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions import ColumnValue, Expression
-from sourdine.frames.mistakes import told
+from sourdine.frames.mistakes import mistake
 from sourdine.tables.comparison.steps import (
     AnswerChange,
     AnswerDifference,
@@ -48,7 +48,7 @@ class AskedOf:
         try:
             return BY_KIND[self.kind].model_validate({"kind": self.kind, **named, **self.fields})
         except ValidationError as problem:
-            raise told(problem, BY_KIND[self.kind].__name__) from None
+            raise mistake(problem, BY_KIND[self.kind].__name__) from None
 
     @property
     def derived(self) -> dict[str, Expression]:
@@ -107,20 +107,20 @@ def name_of(tree: Expression) -> str:
     return tree.name if isinstance(tree, ColumnValue) else tree.label
 
 
-def label_of(asked: AskedOf | Statistic) -> str:
+def label_of(statistic: AskedOf | Statistic) -> str:
     """The label of a statistic."""
-    if isinstance(asked, AskedOf):
-        return asked.statistic.label
-    if isinstance(asked, Statistic):
-        return asked.label
+    if isinstance(statistic, AskedOf):
+        return statistic.statistic.label
+    if isinstance(statistic, Statistic):
+        return statistic.label
     raise InvalidParameter("Compare with a statistic, such as c.pay.sum() or st.Units().")
 
 
-def flat(asked: Sequence[AskedOf | Statistic]) -> list[AskedOf | Statistic]:
+def flat(statistics: Sequence[AskedOf | Statistic]) -> list[AskedOf | Statistic]:
     """Everything that is asked for, also what others are compared with."""
-    found: list[AskedOf | Statistic] = []
-    for each in asked:
-        found.append(each)
+    one_by_one: list[AskedOf | Statistic] = []
+    for each in statistics:
+        one_by_one.append(each)
         if isinstance(each, AskedOf):
-            found += flat(each.others)
-    return found
+            one_by_one += flat(each.others)
+    return one_by_one

@@ -48,14 +48,14 @@ class TableQuestion:
                 raise InvalidParameter("Group by columns of the table, as in by(c.sex, c.seen.month()).")
         return self._checked(replace(self, keys=(*self.keys, *(each.tree for each in columns))))
 
-    def get(self, *asked: AskedOf | Statistic) -> "TableQuestion":
+    def get(self, *statistics: AskedOf | Statistic) -> "TableQuestion":
         """Statistics, such as c.pay.mean() or st.Count()."""
-        for each in asked:
+        for each in statistics:
             if not isinstance(each, AskedOf | Statistic):
                 raise InvalidParameter(
                     "Ask for statistics, such as c.pay.mean() of a column or st.Count() of the records."
                 )
-        return self._checked(replace(self, asked=(*self.asked, *asked)))
+        return self._checked(replace(self, asked=(*self.asked, *statistics)))
 
     def weight(self, weight: float) -> "TableQuestion":
         """With more or less of the budget than other questions, which have 1."""
@@ -70,12 +70,12 @@ class TableQuestion:
         """The first rows alone. All are measured and paid for."""
         return replace(self, rows=Show.model_validate({**self.rows.model_dump(), "limit": count}))
 
-    def _checked(self, made: "TableQuestion") -> "TableQuestion":
+    def _checked(self, question: "TableQuestion") -> "TableQuestion":
         """Refuse what the columns cannot answer on the line that asks for it."""
-        if made.asked:
-            query = made.query
-            query.check(with_expressions(made.schema, [query]))
-        return made
+        if question.asked:
+            query = question.query
+            query.check(with_expressions(question.schema, [query]))
+        return question
 
     @property
     def query(self) -> Query:
@@ -85,14 +85,14 @@ class TableQuestion:
                 f"The question '{self.name}' asks for nothing yet. Add .get(st.Count()), or statistics of "
                 "columns."
             )
-        asked = flat(self.asked)
+        one_by_one = flat(self.asked)
         keys = list(self.keys)
-        for each in asked:
+        for each in one_by_one:
             keys += [tree for tree in (each.groups if isinstance(each, AskedOf) else ()) if tree not in keys]
         trees = {tree.label: tree for tree in keys if not isinstance(tree, ColumnValue)}
         steps: list[AnswerStep] = []
         statistics: dict[str, Statistic] = {}
-        for each in asked:
+        for each in one_by_one:
             if isinstance(each, AskedOf):
                 trees |= each.derived
                 steps += each.steps

@@ -35,7 +35,7 @@ class QuerySteps:
 
     def check(self, schema: Schema) -> None:
         """Refuse to compare what is not asked for, keys that may not be shown, and rows that are unlike."""
-        rows = {each.label: self._asked(each, schema) for each in self.ask}
+        rows = {each.label: self._rows_of(each, schema) for each in self.ask}
         for step in self.compare:
             for label in step.uses:
                 if label not in rows:
@@ -68,24 +68,24 @@ class QuerySteps:
         for each in self.show.having:
             self._check_filter(each, each.of in rows, schema)
 
-    def _asked(self, each: Statistic, schema: Schema) -> AnswerRows:
+    def _rows_of(self, each: Statistic, schema: Schema) -> AnswerRows:
         """What tells its keys is everything that is said of it but the columns that it is about."""
-        said = {
-            name: held
-            for name, held in each.model_dump().items()
+        choices = {
+            name: choice
+            for name, choice in each.model_dump().items()
             if name not in ("column", "other", "weight") and each.adds
         }
-        levels = said.get("levels")
+        levels = choices.get("levels")
         return AnswerRows(
             columns=(*self.by, *each.adds),
-            keys=tuple(map(repr, said.items())),
+            keys=tuple(map(repr, choices.items())),
             single=not self.by and (not each.adds or (levels is not None and len(levels) == 1)),
             positive=_is_positive(each, schema),
         )
 
-    def _check_columns(self, step: AnswerStep, held: tuple[str, ...], schema: Schema) -> None:
+    def _check_columns(self, step: AnswerStep, columns: tuple[str, ...], schema: Schema) -> None:
         for name in step.over:
-            if name not in held:
+            if name not in columns:
                 raise InvalidParameter(
                     f"The query '{self.query}' compares groups of '{name}', by which it does not group. "
                     "Put it into 'by'."

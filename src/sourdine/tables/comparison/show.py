@@ -38,10 +38,10 @@ class RowFilter(Declared):
 
     @field_validator("value")
     @classmethod
-    def _sized(cls, held: int | float | str | bool) -> int | float | str | bool:
-        if not isinstance(held, str) and not abs(held) <= _FARTHEST:
+    def _sized(cls, value: int | float | str | bool) -> int | float | str | bool:
+        if not isinstance(value, str) and not abs(value) <= _FARTHEST:
             raise ValueError("it must be a number up to 1e100 in size")
-        return held
+        return value
 
 
 class RowOrder(Declared):
@@ -90,10 +90,10 @@ class Show(Declared):
         for each in self.having:
             rows = rows[_TESTS[each.sign](_values(each.of, answers, first, each.value)[rows], each.value)]
         for order in reversed(self.order):
-            held = _values(order.of, answers, first)[rows]
-            places = np.argsort(held, kind="stable")
+            sort_values = _values(order.of, answers, first)[rows]
+            places = np.argsort(sort_values, kind="stable")
             if order.descending:  # what is alike stays as it was
-                places = np.argsort(-held, kind="stable")
+                places = np.argsort(-sort_values, kind="stable")
             rows = rows[places]
         return rows if self.limit is None else rows[: self.limit]
 
@@ -117,9 +117,9 @@ def _values(of: str, answers: Mapping[str, Answer], first: Answer, like: object 
 
 
 def _taken(answer: Answer, rows: NDArray[np.int64]) -> Answer:
-    held = answer.estimate
+    estimate = answer.estimate
     return replace(
         answer,
         keys=answer.keys.take(rows),
-        estimate=GroupEstimate(held.value[rows], held.lower[rows], held.upper[rows]),
+        estimate=GroupEstimate(estimate.value[rows], estimate.lower[rows], estimate.upper[rows]),
     )

@@ -65,14 +65,14 @@ def key_column(answer: Answer, name: str) -> KeyColumn:
 
 def groups_of(answer: Answer, name: str | None) -> NDArray[np.int64]:
     """A number for each group that is the same where all columns but one are; without one, for all."""
-    found = np.zeros(len(answer.keys), np.int64)
+    groups = np.zeros(len(answer.keys), np.int64)
     if name is None:
-        return found
+        return groups
     key_column(answer, name)
     for column, each in zip(answer.keys.columns, answer.columns, strict=True):
         if each != name:
-            found = found * max(1, column.values.size) + column.places
-    return found
+            groups = groups * max(1, column.values.size) + column.places
+    return groups
 
 
 def sides_of(
@@ -95,11 +95,11 @@ def sides_of(
     one, two = one[at_one], two[at_two]
     order = np.argsort(one)
     one, two = one[order], two[order]
-    kept = [place for place, each in enumerate(answer.columns) if each != name]
+    others = [place for place, each in enumerate(answer.columns) if each != name]
     keys = answer.keys.take(one)
     rest = {
-        "columns": tuple(answer.columns[place] for place in kept),
-        "keys": Keys(tuple(keys.columns[place] for place in kept), both.size),
+        "columns": tuple(answer.columns[place] for place in others),
+        "keys": Keys(tuple(keys.columns[place] for place in others), both.size),
     }
     return rest, values_at(answer.estimate, one), values_at(answer.estimate, two)
 
@@ -132,5 +132,5 @@ def shares_of(parts: GroupEstimate, independent: bool) -> tuple[Floats, Floats, 
     )
     value = whole.value - parts.value
     rest = GroupEstimate(value, value - below, value + above)
-    found = share(parts, rest, independent=independent)
-    return found.value, found.lower, found.upper
+    estimate = share(parts, rest, independent=independent)
+    return estimate.value, estimate.lower, estimate.upper

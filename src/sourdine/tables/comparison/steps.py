@@ -72,7 +72,7 @@ class AnswerStep(Declared, ABC):
     def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
         """The answer, from those of the query by their labels."""
 
-    def _made(self, source: Answer, estimate: GroupEstimate, **changes: Any) -> Answer:
+    def _like(self, source: Answer, estimate: GroupEstimate, **changes: Any) -> Answer:
         """An answer like its source, with other values."""
         named = {"span": NO_ENDS, "whole": False, **changes}
         return replace(
@@ -143,7 +143,7 @@ class _OfTwoSides(AnswerStep):
             pair = ComparedSide(one, source.span), ComparedSide(two, source.span)
             alone = not shared(self.of, self.of, self.over or None)
         estimate = joined(type(self).compute, *pair, independent=alone)
-        return self._made(source, estimate, **self._changes(source, other), **changes)
+        return self._like(source, estimate, **self._changes(source, other), **changes)
 
 
 class AnswerDifference(_OfTwoSides):
@@ -234,9 +234,9 @@ class AnswerShare(AnswerStep):
         ends = [np.empty(estimate.value.shape) for _ in range(3)]
         for part in np.unique(parts):
             places = np.flatnonzero(parts == part)
-            for end, held in zip(ends, shares_of(values_at(estimate, places), independent), strict=True):
-                end[places] = held
-        return self._made(source, GroupEstimate(*ends), measure="share", span=(0.0, 1.0))
+            for end, values in zip(ends, shares_of(values_at(estimate, places), independent), strict=True):
+                end[places] = values
+        return self._like(source, GroupEstimate(*ends), measure="share", span=(0.0, 1.0))
 
 
 class AnswerChange(AnswerStep):
@@ -276,12 +276,12 @@ class AnswerChange(AnswerStep):
         later, earlier = later[places], earlier[places]
         now, before = (ComparedSide(values_at(estimate, places), source.span) for places in (later, earlier))
         if not self.relative:
-            found, changes = joined(difference, now, before, independent=independent), {}
+            result, changes = joined(difference, now, before, independent=independent), {}
         else:
-            found = joined(ratio, now, before, independent=independent)
-            found = GroupEstimate(found.value - 1, found.lower - 1, found.upper - 1)
+            result = joined(ratio, now, before, independent=independent)
+            result = GroupEstimate(result.value - 1, result.lower - 1, result.upper - 1)
             changes = {"measure": "relative change"}
-        return self._made(source, found, keys=source.keys.take(later), **changes)
+        return self._like(source, result, keys=source.keys.take(later), **changes)
 
 
 class AnswerFormula(AnswerStep):
@@ -303,8 +303,8 @@ class AnswerFormula(AnswerStep):
     def __init__(
         self, of: str, *, factor: float = 1, power: int = 1, offset: float = 0, name: str | None = None
     ) -> None:
-        given = {"factor": factor, "power": power, "offset": offset, "name": name}
-        declare(super().__init__, "AnswerFormula", of=of, **given)
+        fields = {"factor": factor, "power": power, "offset": offset, "name": name}
+        declare(super().__init__, "AnswerFormula", of=of, **fields)
 
     @model_validator(mode="after")
     def _stated(self) -> "AnswerFormula":
@@ -331,7 +331,7 @@ class AnswerFormula(AnswerStep):
             turn = (source.estimate.lower < 0) & (source.estimate.upper > 0)
             lower = np.where(turn, np.minimum(lower, self.offset), lower)
             upper = np.where(turn & (self.factor < 0), np.maximum(upper, self.offset), upper)
-        return self._made(source, GroupEstimate(value, lower, upper), measure=self.label)
+        return self._like(source, GroupEstimate(value, lower, upper), measure=self.label)
 
 
 STEPS: tuple[type[AnswerStep], ...] = (
@@ -361,7 +361,7 @@ def long_step(item: object) -> object:
 
 def compared(steps: Sequence[AnswerStep], answers: Sequence[Answer], shared: Shared) -> list[Answer]:
     """The answers of a query, and what is computed from them."""
-    found = {each.statistic: each for each in answers}
+    by_label = {each.statistic: each for each in answers}
     sources = {each.statistic: frozenset({each.statistic}) for each in answers}
     mixed: dict[str, set[str]] = {each.statistic: set() for each in answers}
 
@@ -376,10 +376,10 @@ def compared(steps: Sequence[AnswerStep], answers: Sequence[Answer], shared: Sha
 
     for step in steps:
         sources[step.label] = frozenset().union(*(sources[each] for each in step.uses))
-        found[step.label] = step.apply(found, together)
+        by_label[step.label] = step.apply(by_label, together)
         before: set[str] = set().union(*(mixed[each] for each in step.uses))
-        mixed[step.label] = before | set(step.mixes(found[step.label].columns))
-    return list(found.values())
+        mixed[step.label] = before | set(step.mixes(by_label[step.label].columns))
+    return list(by_label.values())
 
 
 def _check_sides(

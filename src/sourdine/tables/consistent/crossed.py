@@ -68,12 +68,12 @@ class Crossed:
     @cached_property
     def variances(self) -> Floats:
         """The variance of each best estimate, in variances of one noise: alike within a margin."""
-        held = {}
+        variance = {}
         for axes in self._sets:
             free = math.prod((self.shape[axis] - 1) / self.shape[axis] for axis in axes)
-            held[axes] = free / sum(self._precision(axes, margin) for margin in self._over(axes))
+            variance[axes] = free / sum(self._precision(axes, margin) for margin in self._over(axes))
         each = [
-            sum(held[axes] * (self._size(axes) / self._size(margin)) ** 2 for axes in subsets(margin))
+            sum(variance[axes] * (self._size(axes) / self._size(margin)) ** 2 for axes in subsets(margin))
             for margin in self.margins
         ]
         return np.repeat(np.array(each), [self._size(margin) for margin in self.margins])
@@ -89,12 +89,12 @@ class Crossed:
         effects = self._effects(noisy)
         fitted: dict[Axes, Floats] = {}
         for margin in self._shared:
-            held = {axes: table for axes, table in fitted.items() if set(axes) < set(margin)}
-            fitted[margin] = fit(margin, self._from_effects(margin, effects), held)
+            parts = {axes: table for axes, table in fitted.items() if set(axes) < set(margin)}
+            fitted[margin] = fit(margin, self._from_effects(margin, effects), parts)
         *smaller, full = self._shared
-        kept = [axes for axes in disjoint(smaller) if (fitted[axes] % 1 == 0).all()]
+        exact = [axes for axes in disjoint(smaller) if (fitted[axes] % 1 == 0).all()]
         cells = [
-            kept_to(diffused(table, self.margins), table, {axes: fitted[axes][row] for axes in kept})
+            kept_to(diffused(table, self.margins), table, {axes: fitted[axes][row] for axes in exact})
             for row, table in enumerate(fitted[full])
         ]
         return self.exact(np.stack(cells).reshape(len(noisy), -1))
@@ -102,10 +102,10 @@ class Crossed:
     @property
     def _shared(self) -> list[Axes]:
         """The margins and what any of them share, the smaller ones first; the total is always among them."""
-        found: set[Axes] = {(), *self.margins}
+        closure: set[Axes] = {(), *self.margins}
         for margin in self.margins:
-            found |= {tuple(axis for axis in each if axis in margin) for each in found}
-        return sorted(found, key=lambda axes: (len(axes), axes))
+            closure |= {tuple(axis for axis in each if axis in margin) for each in closure}
+        return sorted(closure, key=lambda axes: (len(axes), axes))
 
     @property
     def _sets(self) -> list[Axes]:
@@ -139,14 +139,14 @@ class Crossed:
         """The effect of some axes, by all margins that hold them."""
         over = self._over(axes)
         whole = sum(self._precision(axes, margin) for margin in over)
-        found = np.zeros((len(tables[0]), *(self.shape[axis] for axis in axes)))
+        effect = np.zeros((len(tables[0]), *(self.shape[axis] for axis in axes)))
         for margin, table in zip(self.margins, tables, strict=True):
             if margin in over:
                 gone = tuple(i + 1 for i, axis in enumerate(margin) if axis not in axes)
-                found += table.sum(axis=gone) * (self._precision(axes, margin) / whole)
+                effect += table.sum(axis=gone) * (self._precision(axes, margin) / whole)
         for axis in range(1, len(axes) + 1):
-            found -= found.mean(axis=axis, keepdims=True)
-        return found
+            effect -= effect.mean(axis=axis, keepdims=True)
+        return effect
 
     def _from_effects(self, margin: Axes, effects: dict[Axes, Floats]) -> Floats:
         """A margin as the sum of the effects of its axes, each spread evenly."""

@@ -71,27 +71,27 @@ class Nested:
     def variances(self) -> Floats:
         """The variance of each best estimate, in variances of one noise."""
         own = self._joined[0][0] if self._joined else np.ones(1)
-        found = [own]
+        levels = [own]
         for parent, (_, before) in zip(self._parents, self._joined, strict=True):
             whole = np.bincount(parent, before)
-            found.append(before - (before / whole[parent]) ** 2 * (whole - found[-1])[parent])
-        return np.concatenate(found)
+            levels.append(before - (before / whole[parent]) ** 2 * (whole - levels[-1])[parent])
+        return np.concatenate(levels)
 
     def whole(self, noisy: Floats) -> Ints:
         """Whole numbers, none negative, that add up: the total first, then parts as near as they can be."""
         best, weights = self._split(self.best(noisy)), self._split(self.variances[None])
         rows = len(noisy)
-        found = [np.rint(np.maximum(best[0], 0.0)).astype(np.int64)]
+        tables = [np.rint(np.maximum(best[0], 0.0)).astype(np.int64)]
         for level, weight, parent in zip(best[1:], weights[1:], self._parents, strict=True):
             order = np.argsort(parent, kind="stable")
-            many = found[-1].shape[1]
+            many = tables[-1].shape[1]
             owner = (np.arange(rows)[:, None] * many + parent[order]).ravel()
             wide = np.broadcast_to(weight[0][order], (rows, len(parent))).ravel()
-            parts = shared_out(level[:, order].ravel(), wide, owner, found[-1].ravel())
-            held = np.empty((rows, len(parent)), np.int64)
-            held[:, order] = parts.reshape(rows, -1)
-            found.append(held)
-        return np.concatenate(found, axis=1)
+            parts = shared_out(level[:, order].ravel(), wide, owner, tables[-1].ravel())
+            children = np.empty((rows, len(parent)), np.int64)
+            children[:, order] = parts.reshape(rows, -1)
+            tables.append(children)
+        return np.concatenate(tables, axis=1)
 
     @cached_property
     def _levels(self) -> list[list[tuple[Cell, ...]]]:
@@ -102,20 +102,20 @@ class Nested:
     @cached_property
     def _nodes(self) -> list[Ints]:
         """The node of each cell, level by level."""
-        found = []
+        nodes = []
         for depth, level in enumerate(self._levels):
             place = {path: i for i, path in enumerate(level)}
-            found.append(np.array([place[path[:depth]] for path in self.paths], np.int64))
-        return found
+            nodes.append(np.array([place[path[:depth]] for path in self.paths], np.int64))
+        return nodes
 
     @cached_property
     def _parents(self) -> list[Ints]:
         """The parent of each node, for every level but the first."""
-        found = []
+        parents = []
         for above, level in zip(self._levels, self._levels[1:], strict=False):
             place = {path: i for i, path in enumerate(above)}
-            found.append(np.array([place[path[:-1]] for path in level], np.int64))
-        return found
+            parents.append(np.array([place[path[:-1]] for path in level], np.int64))
+        return parents
 
     @cached_property
     def _joined(self) -> list[tuple[Floats, Floats]]:
@@ -123,14 +123,14 @@ class Nested:
 
         A variance of 1 joined with one of s gets the weight s / (1 + s), and that is what remains of it too.
         """
-        found: list[tuple[Floats, Floats]] = []
+        levels: list[tuple[Floats, Floats]] = []
         before = np.ones(len(self._levels[-1]))
         for parent in self._parents[::-1]:
             below = np.bincount(parent, before)
             own = below / (1 + below)
-            found.insert(0, (own, before))
+            levels.insert(0, (own, before))
             before = own
-        return found
+        return levels
 
     def _split(self, numbers: Floats) -> list[Floats]:
         ends = np.cumsum([len(level) for level in self._levels])[:-1]
@@ -141,5 +141,5 @@ def _summed(values: NDArray[Number], owner: Ints) -> NDArray[Number]:
     """Sums by owner along the last axis."""
     order = np.argsort(owner, kind="stable")
     starts = np.searchsorted(owner[order], np.arange(int(owner.max()) + 1))
-    found: NDArray[Number] = np.add.reduceat(values[:, order], starts, axis=1)
-    return found
+    sums: NDArray[Number] = np.add.reduceat(values[:, order], starts, axis=1)
+    return sums

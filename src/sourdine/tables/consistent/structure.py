@@ -62,28 +62,28 @@ class Margins(GroupSums):
         return sums.BernsteinSums(value=value, max_rows=unit.max_rows)
 
     def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
-        held = self.asked.structure(schema)
-        return distance_of(held, self.groups(schema) // held.cells, unit, neighbours, squared)
+        structure = self.asked.structure(schema)
+        return distance_of(structure, self.groups(schema) // structure.cells, unit, neighbours, squared)
 
     def numbers(self, exact: Exact, schema: Schema, unit: PrivacyUnit) -> NDArray[Any]:
-        held = self.asked.structure(schema)
-        return held.exact(super().numbers(exact, schema, unit).reshape(-1, held.cells))
+        structure = self.asked.structure(schema)
+        return structure.exact(super().numbers(exact, schema, unit).reshape(-1, structure.cells))
 
-    def told(self, noisy: Noisy, schema: Schema) -> tuple[GroupEstimate, Keys]:
+    def estimate(self, noisy: Noisy, schema: Schema) -> tuple[GroupEstimate, Keys]:
         """Whole numbers that add up, and their keys."""
-        held, inner = self.asked.structure(schema), self.asked.inner(schema)
-        every = self.keys(schema)[:: held.cells]
+        structure, inner = self.asked.structure(schema), self.asked.inner(schema)
+        every = self.keys(schema)[:: structure.cells]
         outer = Keys(every.columns[: len(self.scope.by)], every.size)
-        return agreed(held, noisy), outer.each_with(inner)
+        return agreed(structure, noisy), outer.each_with(inner)
 
     def error(self, line: PlannedMeasurement, context: Context) -> float:
         """What the noise of all estimates stays within."""
-        held = self.asked.structure(context.schema)
-        return float(reaches(held, line.mechanism, context.confidence).max())
+        structure = self.asked.structure(context.schema)
+        return float(reaches(structure, line.mechanism, context.confidence).max())
 
 
 def distance_of(
-    held: Structure, tables: int, unit: PrivacyUnit, neighbours: Neighbours, squared: bool
+    structure: Structure, tables: int, unit: PrivacyUnit, neighbours: Neighbours, squared: bool
 ) -> Distance:
     """How far a unit moves the numbers of so many tables, each with all its sums.
 
@@ -93,39 +93,39 @@ def distance_of(
     ones and one that holds the rest. A unit replaced is one that leaves and one that enters.
     """
     twice = 2 if neighbours is Neighbours.REPLACE else 1
-    groups = min(unit.max_groups, tables * held.cells)
-    coordinates = twice * groups * len(held.merged)
+    groups = min(unit.max_groups, tables * structure.cells)
+    coordinates = twice * groups * len(structure.merged)
     if squared:
-        lengths = sum((groups // c) * c**2 + (groups % c) ** 2 for c in held.merged)
+        lengths = sum((groups // c) * c**2 + (groups % c) ** 2 for c in structure.merged)
         square = Fraction(twice * unit.max_rows**2 * lengths)
         return Distance.l2(square=square, coordinates=coordinates, neighbours=neighbours)
-    amount = Fraction(twice * groups * unit.max_rows * len(held.merged))
+    amount = Fraction(twice * groups * unit.max_rows * len(structure.merged))
     return Distance.l1(amount, coordinates=coordinates, neighbours=neighbours)
 
 
-def agreed(held: Structure, noisy: Noisy) -> GroupEstimate:
+def agreed(structure: Structure, noisy: Noisy) -> GroupEstimate:
     """Whole numbers that add up, each with an interval for its exact count.
 
     The interval is that of the best linear estimate, whose noise is known, cut off at 0, and widened where
     it does not hold the whole number.
     """
-    best = held.best(noisy.numbers)
-    value = held.whole(noisy.numbers).astype(float)
-    reach = reaches(held, noisy.mechanism, noisy.confidence)
+    best = structure.best(noisy.numbers)
+    value = structure.whole(noisy.numbers).astype(float)
+    reach = reaches(structure, noisy.mechanism, noisy.confidence)
     # exact counts are whole, and floats are off by far less than this
     lower = np.minimum(np.maximum(np.floor(best - reach + _OFF), 0.0), value)
     upper = np.maximum(np.ceil(best + reach - _OFF), value)
     return GroupEstimate(value.ravel(), lower.ravel(), upper.ravel())
 
 
-def reaches(held: Structure, mechanism: Mechanism, confidence: float) -> NDArray[np.float64]:
+def reaches(structure: Structure, mechanism: Mechanism, confidence: float) -> NDArray[np.float64]:
     """What the noise of each best estimate stays within.
 
     All noises are alike, so the estimates are a projection, and the weight of a number's own noise in its
     estimate is the estimate's variance; with that noise alone it would not be narrower. How the rest is
     spread over other noises is not looked at: the widest law with that variance is taken.
     """
-    spread = held.variances
+    spread = structure.variances
     if isinstance(mechanism, Gaussian):
         wide = float(like_noises(mechanism, 1.0, confidence))
     else:

@@ -88,11 +88,11 @@ class CrossCells:
 
     def numbers(self, row: int, column: int) -> tuple[float, float, float]:
         """The value and the ends of a cell, by its place."""
-        held = self.estimate
+        estimate = self.estimate
         return (
-            float(held.value[row, column]),
-            float(held.lower[row, column]),
-            float(held.upper[row, column]),
+            float(estimate.value[row, column]),
+            float(estimate.lower[row, column]),
+            float(estimate.upper[row, column]),
         )
 
     def text(self, row: int, column: int) -> CellText:

@@ -46,8 +46,8 @@ class Crosstab(CrossCells, Viewable):
         except ImportError:
             raise InvalidParameter("pandas is not installed. Install it, or use to_csv().") from None
         ends = ENDS if intervals and self.bounded else ENDS[:1]
-        held: list[Floats] = [getattr(self.estimate, end) for end in ends]
-        cells = np.stack(held, axis=2).reshape(len(self.row_keys), -1)
+        columns_of_ends: list[Floats] = [getattr(self.estimate, end) for end in ends]
+        cells = np.stack(columns_of_ends, axis=2).reshape(len(self.row_keys), -1)
         index = pd.Index(list(self.row_keys), name=self.rows)
         if len(ends) == 1:
             return pd.DataFrame(cells, index=index, columns=pd.Index(self.column_keys, name=self.columns))
@@ -148,8 +148,10 @@ def _layer(answer: Answer, fixed: Mapping[str, Cell]) -> tuple[Keys, GroupEstima
             f"The answer '{answer.statistic}' of '{answer.query}' has keys for {wanted} too. Say which of "
             f'them are shown, as in fixed={{"{next(iter(fixed))}": KEY}}, by one of its keys.'
         )
-    held = answer.estimate
-    return answer.keys.take(here), GroupEstimate(held.value[here], held.lower[here], held.upper[here])
+    estimate = answer.estimate
+    return answer.keys.take(here), GroupEstimate(
+        estimate.value[here], estimate.lower[here], estimate.upper[here]
+    )
 
 
 def _side(column: KeyColumn) -> _Side:

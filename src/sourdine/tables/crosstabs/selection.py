@@ -17,12 +17,12 @@ def select(
     if rows == columns:
         raise InvalidParameter(f"Rows and columns are both of '{rows}'. Name two columns.")
     fit = [each for each in answers if {rows, columns} <= set(each.columns)]
-    found = [each for each in fit if query in (None, each.query) and statistic in (None, each.statistic)]
-    if len(found) == 1:
-        return found[0]
-    if found:
+    matching = [each for each in fit if query in (None, each.query) and statistic in (None, each.statistic)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
         raise InvalidParameter(
-            f"Several answers have keys of '{rows}' and '{columns}': {_names(found)}. "
+            f"Several answers have keys of '{rows}' and '{columns}': {_names(matching)}. "
             "Name one by query= and statistic=."
         )
     if fit:
@@ -38,9 +38,10 @@ def select(
 
 def adds_up(queries: Sequence[Query], answer: Answer) -> bool:
     """Whether the sums of an answer were measured too, by the query that asked for it."""
-    asked = (each for query in queries if query.name == answer.query for each in query.ask)
+    statistics = (each for query in queries if query.name == answer.query for each in query.ask)
     return any(
-        isinstance(each, Contingency) and each.consistent and each.label == answer.statistic for each in asked
+        isinstance(each, Contingency) and each.consistent and each.label == answer.statistic
+        for each in statistics
     )
 
 

@@ -60,13 +60,13 @@ class GroupSums(Measurement):
 
     def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         """A unit moves `max_groups` groups, each by what `max_rows` records weigh."""
-        held, groups = self.statistic(schema, unit), min(unit.max_groups, self.groups(schema))
+        statistic, groups = self.statistic(schema, unit), min(unit.max_groups, self.groups(schema))
         return moved(
             neighbours,
             squared,
-            length=held.reach * held.max_rows,
+            length=statistic.reach * statistic.max_rows,
             copies=groups,
-            each=held.coordinates,
+            each=statistic.coordinates,
             signed=self.signed,
         )
 
@@ -80,7 +80,7 @@ class GroupSums(Measurement):
         if self.scope.empty:
             nobody = Keys.product([()])
             return [Totals(keys=nobody, sums=(np.zeros((0, 1), np.int64),)) for _ in (self, *beside)]
-        requests = [asked for each in (self, *beside) for asked in each.requests(source, unit)]
+        requests = [request for each in (self, *beside) for request in each.requests(source, unit)]
         return [*totals_of(source, requests, unit=unit, bits=bits, where=self.scope.sql(source))]
 
     def numbers(self, exact: Exact, schema: Schema, unit: PrivacyUnit) -> NDArray[Any]:
@@ -174,10 +174,10 @@ class Moments(ColumnMeasurement, GroupSums):
     def serves(self, other: Measurement, schema: Schema) -> bool:
         """Its sum too, and the count if no record is dropped for a missing value."""
         lower = [replace(self, degree=degree) for degree in range(1, self.degree + 1)]
-        held: list[Measurement] = [*lower, Total(scope=self.scope, column=self.column)]
+        readable: list[Measurement] = [*lower, Total(scope=self.scope, column=self.column)]
         if schema.columns[self.column].missing != "drop":
-            held.append(RecordCounts(scope=self.scope))
-        return other in held
+            readable.append(RecordCounts(scope=self.scope))
+        return other in readable
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Summation:
         return sums.BernsteinSums(

@@ -38,11 +38,11 @@ Exact = KeyCounts | Totals | GroupRanks
 T = TypeVar("T")
 
 
-def expect(kind: type[T], held: object) -> T:
+def expect(kind: type[T], value: object) -> T:
     """The same thing, known to be of its kind; any other is a mistake of ours."""
-    if not isinstance(held, kind):
-        raise TypeError(f"A {kind.__name__} is needed, and here is a {type(held).__name__}.")
-    return held
+    if not isinstance(value, kind):
+        raise TypeError(f"A {kind.__name__} is needed, and here is a {type(value).__name__}.")
+    return value
 
 
 def plural(unit: str) -> str:
@@ -79,8 +79,8 @@ class RangeAxis(KeyAxis):
 
     def grouping(self, source: Source) -> Grouping:
         start, end = self._ends(source.schema)
-        found = super().grouping(source)
-        return replace(found, keys=found.keys[start:end]) if (start, end) != (0, None) else found
+        groupings = super().grouping(source)
+        return replace(groupings, keys=groupings.keys[start:end]) if (start, end) != (0, None) else groupings
 
     def _ends(self, schema: Schema) -> tuple[int, int | None]:
         """Which of the declared keys may occur: from one place up to another, or to the end."""
@@ -297,9 +297,9 @@ class Measurement(ABC):
         """How far a unit moves it, as people read it."""
         distance, (step, measure) = line.distance, self.step(context.schema, context.unit)
         amount = distance.amount if distance.norm is Norm.L1 else root_above(distance.amount)
-        told = shorten_up(float(amount) * step)
-        alone = {plural(name): name for name in (context.unit.name, "record")} if told == "1" else {}
-        return f"{told} {alone.get(measure, measure)} in {distance.norm}"
+        amount_told = shorten_up(float(amount) * step)
+        alone = {plural(name): name for name in (context.unit.name, "record")} if amount_told == "1" else {}
+        return f"{amount_told} {alone.get(measure, measure)} in {distance.norm}"
 
     def keys(self, schema: Schema) -> Keys:
         """Every combination of keys by the names of their columns, those of the query first."""
@@ -309,17 +309,17 @@ class Measurement(ABC):
             return known
         assert self.scope.chosen is not None
         spread = self.scope.chosen.names.each_with(known)
-        held = [*opened, *(name for name in by if name not in opened)]
-        order = [held.index(name) for name in by]
+        columns = [*opened, *(name for name in by if name not in opened)]
+        order = [columns.index(name) for name in by]
         return Keys((*(spread.columns[at] for at in order), *spread.columns[len(by) :]), spread.size)
 
     def sizes(self, schema: Schema) -> list[tuple[object, int]]:
         """What records are grouped by, and how many keys each of those has."""
         scope = self.scope
-        found: list[tuple[object, int]] = [(axis, len(axis.keys(schema))) for axis in self._known]
+        sizes: list[tuple[object, int]] = [(axis, len(axis.keys(schema))) for axis in self._known]
         if scope.open:
-            found.append((scope.open, MOST_GROUPS if scope.chosen is None else len(scope.chosen.names)))
-        return found
+            sizes.append((scope.open, MOST_GROUPS if scope.chosen is None else len(scope.chosen.names)))
+        return sizes
 
     def _first(self, known: int) -> int:
         """The place of chosen keys among so many others: before them, except where they are ranked."""
@@ -340,15 +340,15 @@ class Measurement(ABC):
 
     def outer_groups(self, schema: Schema) -> int:
         """How many groups the query has by itself."""
-        held = (axis for axis in self.scope.axes if axis.column not in self.scope.open)
-        return math.prod(len(axis.keys(schema)) for axis in held)
+        axes = (axis for axis in self.scope.axes if axis.column not in self.scope.open)
+        return math.prod(len(axis.keys(schema)) for axis in axes)
 
     def groupings(self, source: Source) -> list[Grouping]:
         """What the engine groups by."""
-        found = [axis.grouping(source) for axis in self._known]
+        groupings_of_axes = [axis.grouping(source) for axis in self._known]
         if self.scope.chosen is not None:
-            found.insert(self._first(len(found)), self.scope.chosen.by)
-        return found
+            groupings_of_axes.insert(self._first(len(groupings_of_axes)), self.scope.chosen.by)
+        return groupings_of_axes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,9 +78,9 @@ class DataQuality(Viewable):
 
     def rows(self) -> Iterator[tuple[str, str, tuple[float, float, float], tuple[float, float, float]]]:
         """Column, cell, count and share with their intervals; none where no query uses a column."""
-        found = [each for each in self.answers.each if each.statistic in (RECORDS, SHARE)]
-        if len(found) == 2:
-            for (key, *count), (_, *share) in zip(found[0].rows(), found[1].rows(), strict=True):
+        answers = [each for each in self.answers.each if each.statistic in (RECORDS, SHARE)]
+        if len(answers) == 2:
+            for (key, *count), (_, *share) in zip(answers[0].rows(), answers[1].rows(), strict=True):
                 yield str(key[0]), str(key[1]), (count[0], count[1], count[2]), (share[0], share[1], share[2])
 
 
@@ -99,10 +99,10 @@ def quality_share(
     """The part of the budget for these counts: a twentieth, or less where that shows more than is needed."""
     if size is None:
         return _MOST
-    seen = smallest_share(noise(distance, _MOST * total, squared), cells, confidence, size)
+    smallest = smallest_share(noise(distance, _MOST * total, squared), cells, confidence, size)
     power = 0.5 if squared else 1.0
     return next(
-        (share for share in _SHARES if seen * float(_MOST / share) ** power <= _ENOUGH),
+        (share for share in _SHARES if smallest * float(_MOST / share) ** power <= _ENOUGH),
         _MOST,
     )
 
@@ -182,8 +182,10 @@ def _answer(
     )
 
 
-def _one(found: GroupEstimate, place: int = 0) -> GroupEstimate:
-    return GroupEstimate(*(end[place : place + 1] for end in (found.value, found.lower, found.upper)))
+def _one(estimate: GroupEstimate, place: int = 0) -> GroupEstimate:
+    return GroupEstimate(
+        *(end[place : place + 1] for end in (estimate.value, estimate.lower, estimate.upper))
+    )
 
 
 def _shares(noisy: Noisy, alone: Floats, whole: Floats) -> GroupEstimate:
@@ -192,15 +194,15 @@ def _shares(noisy: Noisy, alone: Floats, whole: Floats) -> GroupEstimate:
     A count that noise takes far below 0 leaves no share that it could come from. Then those are told that
     a count of 0 could come from, and likewise above all records.
     """
-    found, least = noisy.ratio(alone, whole), noisy.linear(whole).lower
-    none = (least > 0) & (found.lower == 0) & (found.upper == 1)
+    ratio, least = noisy.ratio(alone, whole), noisy.linear(whole).lower
+    none = (least > 0) & (ratio.lower == 0) & (ratio.upper == 1)
     with np.errstate(divide="ignore"):
         few = np.minimum(1.0, noisy.reach(alone[:1]) / least)
         many = np.maximum(0.0, 1 - noisy.reach(alone - whole) / least)
     return GroupEstimate(
-        found.value,
-        np.where(none & (found.value == 1), many, found.lower),
-        np.where(none & (found.value == 0), few, found.upper),
+        ratio.value,
+        np.where(none & (ratio.value == 1), many, ratio.lower),
+        np.where(none & (ratio.value == 0), few, ratio.upper),
     )
 
 
@@ -212,7 +214,7 @@ def _beyond(noisy: Noisy, alone: Floats, whole: Floats, share: float) -> NDArray
 
 
 def _of_size(
-    surely: GroupEstimate, told: GroupEstimate, unit: PrivacyUnit, size: int | None
+    surely: GroupEstimate, about: GroupEstimate, unit: PrivacyUnit, size: int | None
 ) -> Iterator[str]:
     """Whether the number of records contradicts the declared size.
 
@@ -220,10 +222,10 @@ def _of_size(
     """
     if size is None:
         return
-    found = f"{told.value[0]:,.0f} records (between {told.lower[0]:,.0f} and {told.upper[0]:,.0f})"
+    records = f"{about.value[0]:,.0f} records (between {about.lower[0]:,.0f} and {about.upper[0]:,.0f})"
     if surely.lower[0] > _FACTOR * size:
         yield (
-            f"The table holds about {found}, far more than the declared size of {size:,}. Errors were "
+            f"The table holds about {records}, far more than the declared size of {size:,}. Errors were "
             "forecast for fewer records. Check the table, or declare its size anew."
         )
     elif _FACTOR * max(0.0, surely.upper[0]) * unit.max_groups < size:
@@ -233,7 +235,7 @@ def _of_size(
             else f", counting at most {unit.max_rows:,} of each {unit.name} and none without one"
         )
         yield (
-            f"The table holds about {found}{bounded}, far fewer than the declared size of {size:,}. Errors "
+            f"The table holds about {records}{bounded}, far fewer than the declared size of {size:,}. Errors "
             "are larger than was forecast. Check that the table is whole"
             + ("" if unit.column is None else f", that its records have a '{unit.column}',")
             + " and what size is declared."

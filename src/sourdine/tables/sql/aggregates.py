@@ -110,22 +110,22 @@ class Asked:
         text.only(node, "this", "expression", "typed", "safe")
         one, two = number_of(left), number_of(right)
         if two is not None:
-            held = self.term(left)
+            term = self.term(left)
             match node:
                 case exp.Mul():
-                    return scaled(held, two)
+                    return scaled(term, two)
                 case exp.Div() if two != 0:
-                    return scaled(held, 1 / two)
+                    return scaled(term, 1 / two)
                 case exp.Add():
-                    return replace(held, offset=held.offset + two)
+                    return replace(term, offset=term.offset + two)
                 case exp.Sub():
-                    return replace(held, offset=held.offset - two)
+                    return replace(term, offset=term.offset - two)
             raise text.refuse(node, "This divides by 0.")
         if one is not None and isinstance(node, exp.Add | exp.Mul | exp.Sub):
-            held = self.term(right)
+            term = self.term(right)
             if isinstance(node, exp.Mul):
-                return scaled(held, one)
-            turned = scaled(held, Fraction(-1)) if isinstance(node, exp.Sub) else held
+                return scaled(term, one)
+            turned = scaled(term, Fraction(-1)) if isinstance(node, exp.Sub) else term
             return replace(turned, offset=turned.offset + one)
         if isinstance(node, exp.Div):
             return self._ratio(left, right, node)
@@ -139,8 +139,8 @@ class Asked:
     def _ratio(self, top: exp.Expr, bottom: exp.Expr, node: exp.Expr) -> Term:
         """A ratio that one measurement tells, where there is one, or else of two answers."""
         top, factor = without_factor(top)
-        if (found := self._weighted(top, bottom) or self._share(top, bottom)) is not None:
-            return scaled(Term(self._asked(found)), factor)
+        if (statistic := self._weighted(top, bottom) or self._share(top, bottom)) is not None:
+            return scaled(Term(self._ask(statistic)), factor)
         above, below = self._two(top, bottom, node)
         return scaled(self._stepped(AnswerRatio(above, per=below)), factor)
 
@@ -189,19 +189,19 @@ class Asked:
 
     def _power(self, node: exp.Expr) -> Term:
         self.records.text.only(node, "this", "expression")
-        exponent, held = number_of(node.expression), self.term(node.this)
+        exponent, term = number_of(node.expression), self.term(node.this)
         whole = exponent is not None and exponent.denominator == 1 and 1 <= exponent <= 8
-        if exponent is None or not whole or not held.plain:
+        if exponent is None or not whole or not term.plain:
             raise self.records.text.refuse(
                 node, "A power of an answer is a whole number from 1 to 8, written out, of the answer alone."
             )
-        return replace(held, power=int(exponent))
+        return replace(term, power=int(exponent))
 
     def _stepped(self, step: AnswerStep) -> Term:
         self.steps[step.label] = step
         return Term(step.label)
 
-    def _asked(self, statistic: Statistic) -> str:
+    def _ask(self, statistic: Statistic) -> str:
         self.statistics[statistic.label] = statistic
         return statistic.label
 
@@ -224,22 +224,22 @@ class Asked:
                     node, "DISTINCT is not answered here: whether a value occurs may hang on one record."
                 )
             self._noted(node)
-            return self._asked(_OF_COLUMN[kind](self.name(records.read(node.this))))
+            return self._ask(_OF_COLUMN[kind](self.name(records.read(node.this))))
         if isinstance(node, exp.Corr | exp.CovarPop | exp.CovarSamp):
             text.only(node, "this", "expression")
             self._noted(node)
             pair = self.name(records.read(node.this)), self.name(records.read(node.expression))
-            return self._asked(Correlation(*pair) if isinstance(node, exp.Corr) else Covariance(*pair))
+            return self._ask(Correlation(*pair) if isinstance(node, exp.Corr) else Covariance(*pair))
         if isinstance(node, exp.RegrSlope | exp.RegrIntercept):
             text.only(node, "this", "expression")
             of, on = (self.name(records.read(each)) for each in (node.this, node.expression))
-            return self._asked(Regression(of, on=on))
+            return self._ask(Regression(of, on=on))
         if isinstance(
             node, exp.Median | exp.PercentileCont | exp.PercentileDisc | exp.Quantile | exp.WithinGroup
         ):
             return self._quantile(node)
         if isinstance(node, exp.Anonymous) and node.name.upper() == "MEAN" and len(node.expressions) == 1:
-            return self._asked(Mean(self.name(records.read(node.expressions[0]))))
+            return self._ask(Mean(self.name(records.read(node.expressions[0]))))
         if isinstance(node, exp.AggFunc):
             raise text.refuse(
                 node,
@@ -260,16 +260,16 @@ class Asked:
             return self._distinct(node)
         counted = _counted(node)
         if counted is None:
-            return self._asked(Count())
+            return self._ask(Count())
         present = Not(IsMissing(self.records.read(counted)))
         if self.alone:
             self.conditions.append(present)
-            return self._asked(Count())
-        return self._asked(Sum(self._indicator(present)))
+            return self._ask(Count())
+        return self._ask(Sum(self._indicator(present)))
 
     def _distinct(self, node: exp.Count) -> str:
-        held, unit = node.this.expressions, self.records.unit
-        column = held[0].unnest() if len(held) == 1 else None
+        columns, unit = node.this.expressions, self.records.unit
+        column = columns[0].unnest() if len(columns) == 1 else None
         if isinstance(column, exp.Column) and unit is not None and column.name.casefold() == unit.casefold():
             for name, tree in self.records.columns.items():  # a SELECT inside may call another one so
                 if name.casefold() == unit.casefold() and tree != ColumnValue(unit):
@@ -277,7 +277,7 @@ class Asked:
                         column, f"'{name}' is the name of another column here. Rename that one."
                     )
             self.records.check_table(column)
-            return self._asked(Units())
+            return self._ask(Units())
         raise self.records.text.refuse(
             node,
             "How many different values there are is answered for the privacy unit alone"
@@ -306,11 +306,11 @@ class Asked:
             if (counted := _counted(inner)) is not None:
                 parts = condition.of if type(condition) is All else (condition,)
                 condition = All((*parts, Not(IsMissing(self.records.read(counted)))))
-            return self._asked(Sum(self._indicator(condition)))
+            return self._ask(Sum(self._indicator(condition)))
         if isinstance(inner, exp.Sum | exp.Avg):
             self.records.text.only(inner, "this")
             chosen = Case(((condition, self.records.read(inner.this)),))
-            return self._asked(_OF_COLUMN[type(inner)](self.name(chosen)))
+            return self._ask(_OF_COLUMN[type(inner)](self.name(chosen)))
         raise self.records.text.refuse(node, "FILTER goes with COUNT(*), SUM and AVG. Use WHERE for others.")
 
     def _quantile(self, node: exp.Expr) -> str:
@@ -327,14 +327,14 @@ class Asked:
             text.only(node, "this", "expression", "quantile")
             of, level = node.this, node.args.get("expression") or node.args.get("quantile")
         listed = level.expressions if isinstance(level, exp.Array) else [level]
-        found = [Fraction(1, 2)] if isinstance(node, exp.Median) else [number_of(each) for each in listed]
-        if any(each is None or not 0 < each < 1 for each in found):
+        numbers = [Fraction(1, 2)] if isinstance(node, exp.Median) else [number_of(each) for each in listed]
+        if any(each is None or not 0 < each < 1 for each in numbers):
             raise text.refuse(node, "The level of a quantile is a number between 0 and 1, written out.")
         column = self.name(self.records.read(of))
         levels = self.levels.setdefault(column, set())
-        levels |= {float(each) for each in found if each is not None}
+        levels |= {float(each) for each in numbers if each is not None}
         # several levels of a column are one statistic, which is dearer than one and cheaper than several
-        return self._asked(Quantiles(column, sorted(levels)))
+        return self._ask(Quantiles(column, sorted(levels)))
 
 
 def _counted(node: exp.Expr) -> exp.Expr | None:

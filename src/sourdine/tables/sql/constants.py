@@ -40,9 +40,9 @@ def number_of(node: object) -> Fraction | None:
 def _number(node: exp.Expr) -> Fraction:
     """What a number is that is written out; one of endless digits would take as long to read."""
     try:
-        held = Decimal(node.name)
+        number = Decimal(node.name)
     except InvalidOperation:
         raise InvalidParameter("This number cannot be read. Write it like 1500 or 0.15.") from None
-    if held and (abs(held.adjusted()) > _FARTHEST or len(held.as_tuple().digits) > _FARTHEST):
+    if number and (abs(number.adjusted()) > _FARTHEST or len(number.as_tuple().digits) > _FARTHEST):
         raise InvalidParameter(f"A constant must be a number up to 1e{_FARTHEST} in size, and no longer.")
-    return Fraction(held)
+    return Fraction(number)

@@ -71,10 +71,10 @@ class SqlRecords:
             raise self.text.refuse(node, "This would show records. Ask for an aggregate, such as COUNT(*).")
         self.check_table(node)
         if table.casefold() in self.brought:
-            held = self.brought[table.casefold()]
-            if name.casefold() not in held:
+            names = self.brought[table.casefold()]
+            if name.casefold() not in names:
                 raise self.text.refuse(node, f"The public table '{table}' brings no column '{name}'.")
-            name = held[name.casefold()]
+            name = names[name.casefold()]
         if name in self.columns:
             return self.columns[name]
         like = [each for each in self.columns if each.casefold() == name.casefold()]
@@ -188,23 +188,23 @@ class SqlRecords:
 
     def _between(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "low", "high")
-        held, low, high = (self._read(node.args[name]) for name in ("this", "low", "high"))
+        tree, low, high = (self._read(node.args[name]) for name in ("this", "low", "high"))
         return All(
             (
-                Comparison(held, ">=", self._date_like(low, held)),
-                Comparison(held, "<=", self._date_like(high, held)),
+                Comparison(tree, ">=", self._date_like(low, tree)),
+                Comparison(tree, "<=", self._date_like(high, tree)),
             )
         )
 
     def _among(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "expressions")
         keys = [self._read(each) for each in node.expressions]
-        held = self._read(node.this)
+        tree = self._read(node.this)
         if not all(isinstance(each, Constant) for each in keys):
             raise self.text.refuse(node, "IN takes a list of constants. Write OR for others.")
-        if isinstance(held.kind(self.kinds), DayKind | MomentKind):
-            return AnyOf(tuple(Comparison(held, "=", self._date_like(each, held)) for each in keys))
-        return Among(held, tuple(each.value for each in keys))  # type: ignore[attr-defined]
+        if isinstance(tree.kind(self.kinds), DayKind | MomentKind):
+            return AnyOf(tuple(Comparison(tree, "=", self._date_like(each, tree)) for each in keys))
+        return Among(tree, tuple(each.value for each in keys))  # type: ignore[attr-defined]
 
     def _like(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "expression")
@@ -214,11 +214,11 @@ class SqlRecords:
 
     def _is(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "expression")
-        held = self._read(node.this)
+        tree = self._read(node.this)
         if isinstance(node.expression, exp.Null):
-            return IsMissing(held)
+            return IsMissing(tree)
         if isinstance(node.expression, exp.Boolean):
-            like = held if node.expression.this else Not(held)
+            like = tree if node.expression.this else Not(tree)
             return Coalesce((like, Constant(False)))
         raise self.text.refuse(node, "IS takes NULL, TRUE or FALSE.")
 
@@ -228,8 +228,8 @@ class SqlRecords:
         whens = []
         for each in node.args["ifs"]:
             self.text.only(each, "this", "true")
-            asked = exp.EQ(this=subject, expression=each.this) if subject is not None else each.this
-            whens.append((self._read(asked), self._read(each.args["true"])))
+            condition = exp.EQ(this=subject, expression=each.this) if subject is not None else each.this
+            whens.append((self._read(condition), self._read(each.args["true"])))
         default = node.args.get("default")
         absent = default is None or isinstance(default, exp.Null)
         return Case(tuple(whens), None if absent or default is None else self._read(default))
@@ -253,11 +253,11 @@ class SqlRecords:
         target = node.args["to"].this
         if isinstance(node.this, exp.Literal) and node.this.is_string and target in (*DATES, *TIMES):
             return Constant(parse_time(node.this.name, target in TIMES))
-        held = self._read(node.this)
-        if target in DATES and isinstance(held.kind(self.kinds), MomentKind):
-            return InPeriod(held, TimePeriod.DAY)
-        if target in DATES and isinstance(held.kind(self.kinds), DayKind):
-            return held
+        tree = self._read(node.this)
+        if target in DATES and isinstance(tree.kind(self.kinds), MomentKind):
+            return InPeriod(tree, TimePeriod.DAY)
+        if target in DATES and isinstance(tree.kind(self.kinds), DayKind):
+            return tree
         raise self.text.refuse(
             node, "A column has the type that is declared of it. Declare another, and leave the cast out."
         )
@@ -308,13 +308,13 @@ class SqlRecords:
     def _named(self, node: exp.Expr) -> Expression:
         """Functions that SQL has no type of its own for."""
         self.text.only(node, "this", "expressions")
-        name, given = node.name.upper(), node.expressions
-        if name == "WEEKDAY" and len(given) == 1:
-            return InPeriod(self._read(given[0]), TimePeriod.WEEKDAY)
-        if name == "HOUR_OF_DAY" and len(given) == 1:
-            return InPeriod(self._read(given[0]), TimePeriod.HOUR_OF_DAY)
-        if name == "DATE_PART" and len(given) == 2 and isinstance(given[0], exp.Literal):
-            return self._part(node, given[0].name, given[1])
+        name, arguments = node.name.upper(), node.expressions
+        if name == "WEEKDAY" and len(arguments) == 1:
+            return InPeriod(self._read(arguments[0]), TimePeriod.WEEKDAY)
+        if name == "HOUR_OF_DAY" and len(arguments) == 1:
+            return InPeriod(self._read(arguments[0]), TimePeriod.HOUR_OF_DAY)
+        if name == "DATE_PART" and len(arguments) == 2 and isinstance(arguments[0], exp.Literal):
+            return self._part(node, arguments[0].name, arguments[1])
         raise self.text.refuse(node, f"The function '{node.name}' is unknown here.")
 
 

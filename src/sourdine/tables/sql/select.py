@@ -71,13 +71,13 @@ def read_block(block: Mapping[str, object], table: SqlTable) -> SqlQuestion:
     name = block.get("name", "sql")
     if not isinstance(name, str) or not name:
         raise InvalidParameter("The name of a query must be a text in quotes.")
-    found = read_sql(block["sql"], table, name)
-    if found.explain:
+    question = read_sql(block["sql"], table, name)
+    if question.explain:
         raise InvalidParameter("EXPLAIN asks for a plan, which 'sourdine plan' prints. Leave it out.")
     if "weight" in block:
-        given = {**found.query.model_dump(), "weight": block["weight"]}
-        found = replace(found, query=Query.read({**given, "name": name}))
-    return found
+        fields = {**question.query.model_dump(), "weight": block["weight"]}
+        question = replace(question, query=Query.read({**fields, "name": name}))
+    return question
 
 
 class _Reader(Sources):
@@ -111,15 +111,15 @@ class _Reader(Sources):
         asked.alone = sum(map(is_aggregate, select.walk())) == 1
         keys, rolled = self._keys(select.args.get("group"), items, asked)
         if (top := self._top(select, items, keys, asked)) is not None:
-            return self._made(name, scope, asked, (top,))
+            return self._query(name, scope, asked, (top,))
         labels, shown = self._labels(items, [*keys, *rolled], asked)
         if rolled:
-            return self._made(name, scope, asked, (self._table(rolled, asked, select),))
+            return self._query(name, scope, asked, (self._table(rolled, asked, select),))
         show = self._show(select, items, labels, keys, asked)
         if not asked.statistics:
             raise self.text.refuse(select.expressions[0], "Ask for an aggregate too, such as COUNT(*).")
         by = tuple(shown.get(each, each) for each in keys)
-        return self._made(name, scope, asked, tuple(asked.statistics.values()), by=by, show=show)
+        return self._query(name, scope, asked, tuple(asked.statistics.values()), by=by, show=show)
 
     def _check_items(self, items: Sequence[tuple[exp.Expr, str]]) -> None:
         for node, _ in items:
@@ -180,8 +180,8 @@ class _Reader(Sources):
 
     def _free(self, alias: str, asked: Asked) -> str:
         """What AS says, or nothing if a column of the question or of the table is called so."""
-        held = (*self.table.schema.columns, self.table.unit.column or "")
-        taken = self._declared(alias, asked) or alias.casefold() in (each.casefold() for each in held)
+        taken_names = (*self.table.schema.columns, self.table.unit.column or "")
+        taken = self._declared(alias, asked) or alias.casefold() in (each.casefold() for each in taken_names)
         return "" if taken else alias
 
     def _named(self, tree: Expression, alias: str, asked: Asked) -> str:
@@ -366,7 +366,7 @@ class _Reader(Sources):
                         "that holds it, with closer bounds, gets less noise"
                     )
 
-    def _made(
+    def _query(
         self,
         name: str,
         scope: RecordScope,
@@ -376,11 +376,11 @@ class _Reader(Sources):
         by: tuple[str, ...] = (),
         show: Show = EVERYTHING,
     ) -> SqlQuestion:
-        kept = _widest(statistics)
-        used = {*by, *(each for statistic in kept for each in statistic.about)}
+        widest = _widest(statistics)
+        used = {*by, *(each for statistic in widest for each in statistic.about)}
         query = Query(
             name,
-            list(kept),
+            list(widest),
             by=list(by),
             where=[*scope.where, *asked.conditions],
             derived={each: tree for each, tree in asked.derived.items() if each in used},

@@ -150,38 +150,38 @@ class Sources:
         where = scope.where
         if side != "LEFT":  # a record without a match is left out
             where = (*where, Not(IsMissing(ColumnValue(join.columns[0]))))
-        held = {name.casefold(): name for name in join.columns}
-        held |= {theirs.casefold(): ours for ours, theirs in join.on}
+        names = {name.casefold(): name for name in join.columns}
+        names |= {theirs.casefold(): ours for ours, theirs in join.on}
         return replace(
             scope,
             where=where,
             tables=scope.tables | {alias},
-            brought={**scope.brought, alias: held},
+            brought={**scope.brought, alias: names},
         )
 
     def _check_key(self, scope: RecordScope, node: exp.Join, join: Join) -> None:
         """The columns that are compared must be those that are declared."""
         wanted = {frozenset((ours.casefold(), theirs.casefold())) for ours, theirs in join.on}
-        found = set()
+        columns = set()
         if using := node.args.get("using"):
-            found = {frozenset((each.name.casefold(),)) for each in using}
+            columns = {frozenset((each.name.casefold(),)) for each in using}
         elif (on := node.args.get("on")) is not None:
             for each in on.flatten() if isinstance(on, exp.And) else [on]:
                 if isinstance(each, exp.EQ) and all(
                     isinstance(side, exp.Column) for side in each.iter_expressions()
                 ):
-                    found.add(frozenset((each.this.name.casefold(), each.expression.name.casefold())))
+                    columns.add(frozenset((each.this.name.casefold(), each.expression.name.casefold())))
                 else:
                     raise self.text.refuse(
                         each, "A public table is joined where its key is equal, and nothing else."
                     )
-        if found != wanted:
-            told = " AND ".join(f"{ours} = {join.name}.{theirs}" for ours, theirs in join.on)
+        if columns != wanted:
+            condition = " AND ".join(f"{ours} = {join.name}.{theirs}" for ours, theirs in join.on)
             raise self.text.refuse(
                 node.args.get("on") or node,
                 f"On a key that may repeat a record would count several times. Join '{join.name}' on its "
                 "declared "
-                f"key: {told}.",
+                f"key: {condition}.",
             )
 
     def name_steps(self, node: exp.Expr | None) -> None:

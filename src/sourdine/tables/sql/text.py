@@ -46,14 +46,14 @@ class SqlText:
         # blanks in its place, so that carets stay where they are
         plain = self.text if start is None else " " * start.end() + self.text[start.end() :]
         try:
-            found = [each for each in sqlglot.parse(plain, read="duckdb") if each is not None]
+            statements = [each for each in sqlglot.parse(plain, read="duckdb") if each is not None]
         except ParseError as problem:
             raise self._unread(problem) from None
         except (SqlglotError, RecursionError):
             raise InvalidParameter("This is not SQL that can be read. Write one SELECT.") from None
-        if len(found) != 1:
+        if len(statements) != 1:
             raise InvalidParameter("An SQL question is one SELECT. Ask one at a time.")
-        (statement,) = found
+        (statement,) = statements
         if not isinstance(statement, exp.Select):
             raise self.refuse(
                 statement, "Only SELECT is answered. Nothing is ever changed, and no other is run."
@@ -64,21 +64,21 @@ class SqlText:
         """Refuse a node with any part that is not named: what is ignored would change the question."""
         for name, part in node.args.items():
             if part and name not in names:
-                told = next(_nodes(part), node)
+                place = next(_nodes(part), node)
                 words = name.rstrip("s_").replace("_", " ").upper()
                 raise self.refuse(
-                    told if _span(told) is not None else node,
+                    place if _span(place) is not None else node,
                     f"'{words}' is not understood here. Leave it out, or ask in another way.",
                 )
 
     def _unread(self, problem: ParseError) -> InvalidParameter:
-        held = problem.errors[0] if problem.errors else {}
-        line, column = held.get("line"), held.get("col")
+        details = problem.errors[0] if problem.errors else {}
+        line, column = details.get("line"), details.get("col")
         span = None
         if line and column:
             lines = self.text.splitlines(keepends=True)
             end = sum(map(len, lines[: line - 1])) + column
-            span = max(0, end - len(held.get("highlight") or " ")), end
+            span = max(0, end - len(details.get("highlight") or " ")), end
         return self._pointed("This cannot be read as SQL. Check the words near the mark.", span)
 
     def _pointed(self, sentence: str, span: tuple[int, int] | None) -> InvalidParameter:
@@ -104,7 +104,7 @@ def _nodes(part: object) -> Iterator[exp.Expr]:
 
 def _span(node: exp.Expr) -> tuple[int, int] | None:
     """From the first letter to the last that a node is known to stand at."""
-    held = [each.meta for each in node.walk() if "start" in each.meta]
-    if not held:
+    places = [each.meta for each in node.walk() if "start" in each.meta]
+    if not places:
         return None
-    return min(each["start"] for each in held), max(each["end"] for each in held) + 1
+    return min(each["start"] for each in places), max(each["end"] for each in places) + 1

@@ -118,17 +118,17 @@ class Statistic(Declared, ABC):
         return ()
 
     @classmethod
-    def how(cls, asked: Example | None = None) -> str:
+    def how(cls, example: Example | None = None) -> str:
         """How it is asked for, as the caller writes it: in Python by the class, in a file by its name.
 
         >>> from sourdine.tables.statistics import Mean
         >>> Mean.how()
         'Mean("pay")'
         """
-        form = cls.example if asked is None else asked
+        form = cls.example if example is None else example
         (_, first), *others = form.items() or [("", None)]
-        given = [value(first) if form else "", *(f"{name}={value(each)}" for name, each in others)]
-        in_python = f"{cls.__name__}({', '.join(filter(None, given))})"
+        arguments = [value(first) if form else "", *(f"{name}={value(each)}" for name, each in others)]
+        in_python = f"{cls.__name__}({', '.join(filter(None, arguments))})"
         return either(in_python, value(form or str(cls.model_fields["kind"].default)))
 
     @classmethod
@@ -167,17 +167,17 @@ class Statistic(Declared, ABC):
 
     def answer(self, reading: Reading, measured: Measurement, context: Context) -> Answer:
         """Its answer as it is published: rounded once, and within what is possible."""
-        found, span = self.estimate(reading, measured, context.schema), self.span(context.schema)
-        rounded = found.estimate.rounded(found.whole)
+        estimate, span = self.estimate(reading, measured, context.schema), self.span(context.schema)
+        rounded = estimate.estimate.rounded(estimate.whole)
         return Answer(
             query=measured.scope.query,
             statistic=self.label,
             kind=self.kind,
             columns=(*measured.scope.by, *self.adds),
-            keys=found.keys,
+            keys=estimate.keys,
             estimate=rounded if span is None else rounded.within(*span),
             measure=self.unit_of_measure(context.unit),
-            whole=found.whole,
+            whole=estimate.whole,
             span=span,
             chosen=measured.scope.open,
             confidence=context.confidence,
@@ -233,16 +233,16 @@ class Single(Statistic):
 
     def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
         numbers = expect(Numbers, reading)
-        told = self.tell(numbers, schema).scaled(*self.scale(schema))
-        return Estimates(told, self.keys(measured, schema), numbers.whole)
+        number = self.tell(numbers, schema).scaled(*self.scale(schema))
+        return Estimates(number, self.keys(measured, schema), numbers.whole)
 
     def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:
         """The estimate of a typical group, with its interval."""
         if self.needs_size and context.size is None:
             return Expected(None, note=BY_SIZE)
         measured = expect(GroupSums, line.measurement)  # type: ignore[type-abstract]
-        told = self.tell(expect(Numbers, measured.expected(line, context)), context.schema)
-        error = told.half * self.scale(context.schema)[0]
+        number = self.tell(expect(Numbers, measured.expected(line, context)), context.schema)
+        error = number.half * self.scale(context.schema)[0]
         return Expected(error, self.unit_of_measure(context.unit), self.note(measured.scope, context))
 
     def note(self, scope: Scope, context: Context) -> str:
@@ -283,14 +283,14 @@ class OfColumn(Statistic):
         return self.column
 
 
-def as_tuple(given: Any, name: str) -> Any:
+def as_tuple(fields: Any, name: str) -> Any:
     """A list, or one thing alone, as the model takes it."""
-    if not isinstance(given, Mapping) or name not in given:
-        return given
-    value = given[name]
+    if not isinstance(fields, Mapping) or name not in fields:
+        return fields
+    value = fields[name]
     if isinstance(value, list):
-        return {**given, name: tuple(value)}
-    return {**given, name: (value,)} if isinstance(value, str | int | float) else given
+        return {**fields, name: tuple(value)}
+    return {**fields, name: (value,)} if isinstance(value, str | int | float) else fields
 
 
 def short(error: float) -> str:

@@ -69,12 +69,12 @@ class Contingency(Statistic):
 
     @model_validator(mode="before")
     @classmethod
-    def _listed(cls, given: Any) -> Any:
-        held = as_tuple(as_tuple(given, "columns"), "margins")
-        if isinstance(held, Mapping) and isinstance(held.get("margins"), tuple):
-            listed = (tuple(each) if isinstance(each, list) else each for each in held["margins"])
-            return {**held, "margins": tuple(listed)}
-        return held
+    def _listed(cls, fields: Any) -> Any:
+        lists = as_tuple(as_tuple(fields, "columns"), "margins")
+        if isinstance(lists, Mapping) and isinstance(lists.get("margins"), tuple):
+            listed = (tuple(each) if isinstance(each, list) else each for each in lists["margins"])
+            return {**lists, "margins": tuple(listed)}
+        return lists
 
     @model_validator(mode="after")
     def _unlike(self) -> "Contingency":
@@ -92,8 +92,8 @@ class Contingency(Statistic):
     @property
     def summed(self) -> tuple[tuple[str, ...], ...]:
         """The margins that are measured beside the cells, each by its columns in their order."""
-        asked = (ALL, *self.columns) if self.margins is None else self.margins
-        wanted = [(each,) if isinstance(each, str) else each for each in asked]
+        margins = (ALL, *self.columns) if self.margins is None else self.margins
+        wanted = [(each,) if isinstance(each, str) else each for each in margins]
         plain = [() if each == (ALL,) else each for each in wanted]
         return tuple(
             each
@@ -139,13 +139,13 @@ class Contingency(Statistic):
     def structure(self, schema: Schema) -> Structure:
         """The cells and the margins that are measured."""
         shape = tuple(len(schema.keys(name)) for name in self.columns)
-        kept = [tuple(self.columns.index(name) for name in margin) for margin in self.summed]
-        return Crossed(shape, (tuple(range(len(shape))), *kept))
+        margins = [tuple(self.columns.index(name) for name in margin) for margin in self.summed]
+        return Crossed(shape, (tuple(range(len(shape))), *margins))
 
     def inner(self, schema: Schema) -> Keys:
         """The key of every number: 'all' where it is a sum over a column."""
-        held = expect(Crossed, self.structure(schema))
-        return held.keys([schema.keys(name) for name in self.columns])
+        crossed = expect(Crossed, self.structure(schema))
+        return crossed.keys([schema.keys(name) for name in self.columns])
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         if self.consistent:
@@ -154,7 +154,7 @@ class Contingency(Statistic):
 
     def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
         if self.consistent:
-            return Estimates(*expect(Margins, measured).told(expect(Noisy, reading), schema), whole=True)
+            return Estimates(*expect(Margins, measured).estimate(expect(Noisy, reading), schema), whole=True)
         sizes = [len(schema.keys(name)) for name in self.columns]
         return Estimates(*_with_margins(expect(Counted, reading), measured.keys(schema), sizes), whole=True)
 
@@ -192,9 +192,9 @@ def _with_margins(cells: Counted, keys: Keys, sizes: Sequence[int]) -> tuple[Gro
         reach = noisy.reach(np.ones(int(np.prod([sizes[axis] for axis in gone]))))
         parts.append(GroupEstimate(value, value - reach, value + reach))
         first = tuple(0 if axis in gone else slice(None) for axis in range(len(sizes)))
-        held = keys.take(places[(slice(None), *first)].ravel())
-        every = KeyColumn.one(ALL, held.size)
-        columns = [every if at - outer in gone else column for at, column in enumerate(held.columns)]
-        named.append(Keys(tuple(columns), held.size))
+        table_keys = keys.take(places[(slice(None), *first)].ravel())
+        every = KeyColumn.one(ALL, table_keys.size)
+        columns = [every if at - outer in gone else column for at, column in enumerate(table_keys.columns)]
+        named.append(Keys(tuple(columns), table_keys.size))
     joined = [np.concatenate([getattr(part, end) for part in parts]) for end in ("value", "lower", "upper")]
     return GroupEstimate(*joined), Keys.joined(named)

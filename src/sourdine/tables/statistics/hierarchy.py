@@ -10,7 +10,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.notation import either
 from sourdine.frames.columns import Category
 from sourdine.frames.keys import Keys
-from sourdine.frames.mistakes import Declared, by_hand, declare, told
+from sourdine.frames.mistakes import Declared, by_hand, declare, mistake
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.tables.answers.answer import ALL
@@ -64,14 +64,14 @@ class Hierarchy(Statistic):
 
     @model_validator(mode="before")
     @classmethod
-    def _listed(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping):
-            return given
-        lists = {name: tuple(given[name]) for name in ("levels",) if isinstance(given.get(name), list)}
-        rows = given.get("rows")
+    def _listed(cls, fields: Any) -> Any:
+        if not isinstance(fields, Mapping):
+            return fields
+        lists = {name: tuple(fields[name]) for name in ("levels",) if isinstance(fields.get(name), list)}
+        rows = fields.get("rows")
         if isinstance(rows, list | tuple):
             lists["rows"] = tuple(tuple(row) if isinstance(row, list) else row for row in rows)
-        return {**given, **lists}
+        return {**fields, **lists}
 
     @model_validator(mode="after")
     def _tree(self) -> "Hierarchy":
@@ -79,9 +79,9 @@ class Hierarchy(Statistic):
             raise ValueError("levels must not repeat")
         if any(len(row) != len(self.levels) for row in self.rows):
             raise ValueError("every row must have a key for each level")
-        seen: dict[str | int, int] = {}
+        levels_of: dict[str | int, int] = {}
         for place, (*_, key) in enumerate(self.rows, start=1):
-            first = seen.setdefault(key, place)
+            first = levels_of.setdefault(key, place)
             if first != place:
                 raise ValueError(
                     f"rows {first:,} and {place:,}, without repeated ones, are of the same {self.column}, so "
@@ -129,9 +129,9 @@ class Hierarchy(Statistic):
 
     def check(self, schema: Schema, owner: str) -> None:
         """Every key of the column must have its place, and no other may have one."""
-        keys, found = schema.keys(self.column), {row[-1] for row in self.rows}
+        keys, leaves = schema.keys(self.column), {row[-1] for row in self.rows}
         for key in keys:
-            if key not in found:
+            if key not in leaves:
                 raise InvalidParameter(
                     f"The key {key!r} of the column '{self.column}' has no row in the hierarchy of "
                     f"'{owner}'. Give it one, or leave the key out of the column."
@@ -146,8 +146,8 @@ class Hierarchy(Statistic):
 
     def structure(self, schema: Schema) -> Structure:
         """The levels, and what lies in what: the rows in the order of the column's keys."""
-        held = {row[-1]: row for row in self.rows}
-        return Nested(tuple(held[key] for key in schema.keys(self.column)))
+        paths = {row[-1]: row for row in self.rows}
+        return Nested(tuple(paths[key] for key in schema.keys(self.column)))
 
     def inner(self, schema: Schema) -> Keys:
         """The key of every number: 'all' below its level."""
@@ -157,7 +157,7 @@ class Hierarchy(Statistic):
         return Margins(scope=scope, asked=self)
 
     def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
-        return Estimates(*expect(Margins, measured).told(expect(Noisy, reading), schema), whole=True)
+        return Estimates(*expect(Margins, measured).estimate(expect(Noisy, reading), schema), whole=True)
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return None
@@ -207,16 +207,16 @@ def _read(name: str, block: object, folder: Path) -> Hierarchy:
             listed["rows"] = tuple(tuple(row) if isinstance(row, list) else row for row in rows)
         block = {**block, **listed}
     try:
-        held = HierarchyBlock.model_validate(block)
-        rows = held.rows or ()
-        if held.file is not None:
+        hierarchy = HierarchyBlock.model_validate(block)
+        rows = hierarchy.rows or ()
+        if hierarchy.file is not None:
             try:
-                rows = _rows(folder / held.file, held.levels)
+                rows = _rows(folder / hierarchy.file, hierarchy.levels)
             except InvalidParameter as problem:
                 raise InvalidParameter(f"The hierarchy '{name}' cannot be made. {problem}") from None
-        return Hierarchy.model_validate({"levels": held.levels, "rows": rows})
+        return Hierarchy.model_validate({"levels": hierarchy.levels, "rows": rows})
     except ValidationError as problem:
-        raise told(problem, owner) from None
+        raise mistake(problem, owner) from None
 
 
 def _rows(path: Path, levels: Sequence[str]) -> tuple[Path_, ...]:
@@ -230,11 +230,11 @@ def _rows(path: Path, levels: Sequence[str]) -> tuple[Path_, ...]:
 
 def with_hierarchies(block: Mapping[str, object], hierarchies: Mapping[str, Hierarchy]) -> dict[str, Any]:
     """A query's block in which { hierarchy = "place" } has become the hierarchy of that name."""
-    asked = block.get("ask")
-    listed = asked if isinstance(asked, list | tuple) else [asked]
+    statistics = block.get("ask")
+    listed = statistics if isinstance(statistics, list | tuple) else [statistics]
     if not any(isinstance(each, Mapping) and "hierarchy" in each for each in listed):
         return dict(block)
-    found: list[object] = []
+    complete: list[object] = []
     for each in listed:
         name = each.get("hierarchy") if isinstance(each, Mapping) else None
         if isinstance(name, str) and name not in hierarchies:
@@ -242,8 +242,8 @@ def with_hierarchies(block: Mapping[str, object], hierarchies: Mapping[str, Hier
                 f"The query '{block.get('name')}' asks for the hierarchy '{name}', which is not declared. "
                 f"Declare it under [hierarchies.{name}] with levels and a file or rows."
             )
-        found.append(hierarchies[name] if isinstance(name, str) else each)
-    return {**block, "ask": found}
+        complete.append(hierarchies[name] if isinstance(name, str) else each)
+    return {**block, "ask": complete}
 
 
 def with_columns(columns: Mapping[str, object], hierarchies: Mapping[str, Hierarchy]) -> dict[str, Any]:

@@ -64,8 +64,8 @@ class Histogram(OfColumn, Single):
 
     @model_validator(mode="before")
     @classmethod
-    def _listed(cls, given: Any) -> Any:
-        return as_tuple(given, "edges")
+    def _listed(cls, fields: Any) -> Any:
+        return as_tuple(fields, "edges")
 
     @model_validator(mode="after")
     def _rising(self) -> "Histogram":
@@ -108,8 +108,8 @@ class Histogram(OfColumn, Single):
         return numbers.count()
 
     def keys(self, measured: Measurement, schema: Schema) -> Keys:
-        *outer, last = (held := measured.keys(schema)).columns
-        return Keys((*outer, last.changed(self.bins)), held.size)
+        *outer, last = (all_keys := measured.keys(schema)).columns
+        return Keys((*outer, last.changed(self.bins)), all_keys.size)
 
     def unit_of_measure(self, unit: PrivacyUnit) -> str:
         return records_of(unit)

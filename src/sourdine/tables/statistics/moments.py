@@ -197,8 +197,8 @@ class Proportion(Single):
         below: float | None = None,
     ) -> None:
         """With some of its keys, or from `at_least` up to and without `below`; of a flag, that it is true."""
-        given = {"of": of, "at_least": at_least, "below": below}
-        rest = {name: each for name, each in given.items() if each is not None}
+        fields = {"of": of, "at_least": at_least, "below": below}
+        rest = {name: each for name, each in fields.items() if each is not None}
         long = self.long("proportion", column, rest, "Proportion")
         declare(super().__init__, "Proportion", of=long["of"])
 
@@ -213,8 +213,8 @@ class Proportion(Single):
     @classmethod
     def long(cls, kind: str, value: object, rest: Mapping[str, object], query: str) -> Mapping[str, object]:
         """Of a flag alone, the share of those for which it is true."""
-        held = {"keys" if name == "of" else name: each for name, each in rest.items()} or {"keys": True}
-        return {"kind": kind, "of": {"column": value, **held}}
+        choices = {"keys" if name == "of" else name: each for name, each in rest.items()} or {"keys": True}
+        return {"kind": kind, "of": {"column": value, **choices}}
 
     def check(self, schema: Schema, owner: str) -> None:
         """The condition must fit the schema."""
@@ -234,10 +234,10 @@ class Proportion(Single):
 
     def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:
         """In percentage points."""
-        found = super().forecast(line, context)
-        if found.error is None:
-            return found
-        return replace(found, error=100 * found.error, measure="percentage points")
+        forecast_of_mean = super().forecast(line, context)
+        if forecast_of_mean.error is None:
+            return forecast_of_mean
+        return replace(forecast_of_mean, error=100 * forecast_of_mean.error, measure="percentage points")
 
     def note(self, scope: Scope, context: Context) -> str:
         groups = f", in groups of {context.size or 0:,.0f}" if scope.by else ""

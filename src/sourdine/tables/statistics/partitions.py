@@ -60,8 +60,8 @@ class Partitions(Measurement):
         """Which keys reach the threshold, so many at a time that memory is bounded."""
         counts, shown = expect(KeyCounts, exact), [np.zeros(0, np.int64)]
         for first in range(0, counts.size, _BLOCK):
-            held = counts.of(first, first + _BLOCK)
-            shown.append(first + np.flatnonzero(line.mechanism.sample(held, bits)))
+            block = counts.of(first, first + _BLOCK)
+            shown.append(first + np.flatnonzero(line.mechanism.sample(block, bits)))
         return ShownKeys(counts.chosen(np.concatenate(shown)))
 
     def note(self, line: PlannedMeasurement) -> str:
@@ -78,8 +78,8 @@ class Partitions(Measurement):
         mechanism = expect(PartitionThreshold, line.mechanism)
         _, measure = self.step(context.schema, context.unit)
         size = "sigma" if mechanism.noise is KeyNoise.GAUSSIAN else "scale"
-        told = f"{mechanism.noise}, {size} {float(mechanism.scale):.4g} {measure}"
-        return f"{told}, threshold {mechanism.threshold:,}"
+        words = f"{mechanism.noise}, {size} {float(mechanism.scale):.4g} {measure}"
+        return f"{words}, threshold {mechanism.threshold:,}"
 
     def moves(self, line: PlannedMeasurement, context: Context) -> str:
         return f"1 for each of at most {counted(expect(PartitionThreshold, line.mechanism).keys, 'key')}"

@@ -84,13 +84,13 @@ class Quantiles(OfColumn):
         bins: int | None = None,
     ) -> None:
         exact = (levels,) if isinstance(levels, int | float) else tuple(levels)
-        given = {"method": method, "law": law, "ties": ties, "radius": radius, "cuts": cuts, "bins": bins}
-        declare(super().__init__, "Quantiles", column=column, levels=exact, **given)
+        fields = {"method": method, "law": law, "ties": ties, "radius": radius, "cuts": cuts, "bins": bins}
+        declare(super().__init__, "Quantiles", column=column, levels=exact, **fields)
 
     @model_validator(mode="before")
     @classmethod
-    def _listed(cls, given: Any) -> Any:
-        return as_tuple(given, "levels")
+    def _listed(cls, fields: Any) -> Any:
+        return as_tuple(fields, "levels")
 
     @model_validator(mode="after")
     def _rising(self) -> "Quantiles":
@@ -217,8 +217,8 @@ class _Law:
         if share <= 0 or share >= 1:
             return self.lower if share <= 0 else self.upper
         if isinstance(self.law, Normal):
-            found = self.law.mean + self.law.deviation * float(ndtri(share))
-            return min(max(found, self.lower), self.upper)
+            value = self.law.mean + self.law.deviation * float(ndtri(share))
+            return min(max(value, self.lower), self.upper)
         return self.lower + share * (self.upper - self.lower)
 
     def off(self, level: float, share: float) -> float:
