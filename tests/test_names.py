@@ -170,7 +170,10 @@ WITHOUT_MORE = ("audit", "cli", "experiments", "report")
 BINDING = re.compile(
     rf"{PARTICIPLE.pattern}\s*([=,:()\[\]]|in\b|if\b)|\bas\s+{PARTICIPLE.pattern}", re.IGNORECASE
 )
-IN_FILES = {"frames/columns.py: found", "tables/bounds.py: found"}  # as specifications say where bounds come from
+IN_FILES = {
+    "frames/columns.py: found",
+    "tables/bounds.py: found",
+}  # as specifications say where bounds come from
 NOUNS_IN = (  # of frames and tables so far: the other files still have some
     "accounting",
     "anonymity",

@@ -47,7 +47,7 @@ class Forecast:
 def forecasts(plan: ReleasePlan) -> list[Forecast]:
     """One forecast for each statistic of each query, after those for keys that are chosen."""
     lines = [_of_keys(line, plan) for line in plan.choices]
-    for query, each, line in plan.asked():
+    for query, each, line in plan.readings():
         expected = each.forecast(line, plan.context(line.measurement))
         lines.append(
             Forecast(

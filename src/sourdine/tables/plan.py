@@ -233,7 +233,7 @@ class ReleasePlan(Viewable):
         """What the release costs, as one block."""
         return tuple(line.spend for line in self.lines)
 
-    def asked(self) -> Iterator[tuple[Query, Statistic, PlannedMeasurement]]:
+    def readings(self) -> Iterator[tuple[Query, Statistic, PlannedMeasurement]]:
         """Every statistic of every query, and the line that it is read off."""
         for query in self.queries:
             wanted = query.wanted(self.schema)

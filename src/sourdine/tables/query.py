@@ -25,10 +25,10 @@ from sourdine.tables.statistics.partitions import Partitions
 _MOST_WEIGHT = 10**6
 _OTHER_NAMES = {name: kind for kind, each in BY_KIND.items() for name in each.other_names}
 if TYPE_CHECKING:
-    Asked = Statistic
+    AnyStatistic = Statistic
     Step = AnswerStep
 else:
-    Asked = Annotated[Union[STATISTICS], Field(discriminator="kind")]  # noqa: UP007
+    AnyStatistic = Annotated[Union[STATISTICS], Field(discriminator="kind")]  # noqa: UP007
     Step = Annotated[Union[STEPS], Field(discriminator="kind")]  # noqa: UP007
 
 
@@ -51,7 +51,7 @@ class Query(Declared):
     """
 
     name: str = Field(min_length=1, max_length=200)
-    ask: tuple[Asked, ...] = Field(min_length=1, max_length=64)
+    ask: tuple[AnyStatistic, ...] = Field(min_length=1, max_length=64)
     by: tuple[str, ...] = Field(default=(), max_length=8)
     where: tuple[ExpressionField, ...] = ()
     derived: Mapping[str, ExpressionField] = Field(default_factory=dict, exclude_if=lambda value: not value)

@@ -253,7 +253,7 @@ def _answers(
     notes: list[str] = []
     answers: dict[tuple[str, str], Answer] = {}
     chosen: dict[tuple[object, ...], Keys] = {}
-    statistics, context = list(plan.asked()), plan.context()
+    statistics, context = list(plan.readings()), plan.context()
     for scan in watch(scans(plan)):
         scope, lines, table = scan[0].measurement.scope, scan, source
         if scope.selection in chosen and scope.open:
@@ -277,7 +277,7 @@ def _answers(
 
 def _in_order(plan: ReleasePlan, computed: Mapping[tuple[str, str], Answer]) -> Iterator[Answer]:
     """The answers of every query in its order, with what is computed from them."""
-    lines = {(query.name, each.label): line for query, each, line in plan.asked()}
+    lines = {(query.name, each.label): line for query, each, line in plan.readings()}
     for query in plan.queries:
         statistics = {each.label: each for each in query.ask}
 

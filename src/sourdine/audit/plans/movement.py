@@ -79,7 +79,7 @@ def _changes(line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema)
     if isinstance(measured, TreeCounts):
         return _tree(measured.tree(schema), one, other)
     if isinstance(measured, Margins):
-        structure = measured.asked.structure(schema)
+        structure = measured.table.structure(schema)
         cells = (_numbers(other) - _numbers(one)).astype(np.int64).reshape(-1, structure.cells)
         return [change for change in structure.exact(cells).ravel().tolist() if change]
     return [change for change in (_numbers(other) - _numbers(one)).ravel().tolist() if change]

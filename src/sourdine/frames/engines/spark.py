@@ -93,9 +93,9 @@ class Spark(Dialect):
 
     def moment(self, text: str, *, pattern: str, written: str, plain: str, zoned: bool) -> str:
         iso = f"regexp_replace({text}, {self.constant(f'^{pattern}$')}, {self.constant(plain)})"
-        held = self.cast(iso, "TIMESTAMP" if zoned else "TIMESTAMP_NTZ")
+        moment_sql = self.cast(iso, "TIMESTAMP" if zoned else "TIMESTAMP_NTZ")
         kind = "TIMESTAMP WITH TIME ZONE" if zoned else "TIMESTAMP"
-        return f"CASE WHEN {self.matches(text, pattern)} THEN {self.microseconds(held, kind)} END"
+        return f"CASE WHEN {self.matches(text, pattern)} THEN {self.microseconds(moment_sql, kind)} END"
 
     def _numeral(self, text: str) -> str:
         # '1d' is none, which Spark would read as 1
@@ -188,22 +188,22 @@ class InSpark:
         """The errors of Spark and of the way to it."""
         from pyspark.errors import PySparkException
 
-        found: list[type[Exception]] = [PySparkException, OSError]
+        kinds: list[type[Exception]] = [PySparkException, OSError]
         with contextlib.suppress(ImportError):
             from py4j.protocol import Py4JError
 
-            found.append(Py4JError)
-        return tuple(found)
+            kinds.append(Py4JError)
+        return tuple(kinds)
 
     def ask(self, sql: str, lent: Lent = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question."""
-        with self._lending(sql, lent) as asked:
-            return [tuple(row) for row in self._session.sql(asked).collect()]
+        with self._lending(sql, lent) as question:
+            return [tuple(row) for row in self._session.sql(question).collect()]
 
     def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays, masked where a cell is NULL."""
-        with self._lending(sql, lent) as asked:
-            answer = self._session.sql(asked).toArrow()
+        with self._lending(sql, lent) as question:
+            answer = self._session.sql(question).toArrow()
         return {name: _array(answer.column(name)) for name in answer.column_names}
 
     def keep(self, sql: str, lent: Lent = NOTHING) -> AnswerTable:
@@ -211,8 +211,8 @@ class InSpark:
         from pyspark import StorageLevel
 
         table = AnswerTable(f"sourdine_answer_{secrets.token_hex(8)}")
-        with self._lending(sql, lent) as asked:
-            answer = self._session.sql(asked).persist(StorageLevel.DISK_ONLY)
+        with self._lending(sql, lent) as question:
+            answer = self._session.sql(question).persist(StorageLevel.DISK_ONLY)
             answer.createOrReplaceTempView(table.name)
             answer.count()  # computed while what is lent is there
         weakref.finalize(table, _release, self._session, table.name, answer).atexit = False
@@ -244,8 +244,8 @@ def _rows(columns: Mapping[str, NDArray[Any]]) -> Any:
 
     return pa.table(
         {
-            column_name(name): pa.array(held, pa.string() if held.dtype == object else None)
-            for name, held in columns.items()
+            column_name(name): pa.array(values, pa.string() if values.dtype == object else None)
+            for name, values in columns.items()
         }
     )
 
@@ -266,10 +266,10 @@ def _array(column: Any) -> NDArray[Any]:
     """A column of an answer, masked where it is NULL; numbers keep all their digits."""
     lost = column.is_null().to_numpy(zero_copy_only=False).astype(bool)
     if str(column.type) in ("string", "large_string"):
-        held = np.array(column.to_pylist(), dtype=object)
+        values = np.array(column.to_pylist(), dtype=object)
     else:
-        held = column.fill_null(False if str(column.type) == "bool" else 0).to_numpy(zero_copy_only=False)
-    return np.ma.masked_array(held, lost) if lost.any() else held
+        values = column.fill_null(False if str(column.type) == "bool" else 0).to_numpy(zero_copy_only=False)
+    return np.ma.masked_array(values, lost) if lost.any() else values
 
 
 def _forget(session: Any, name: str) -> None:

@@ -64,8 +64,8 @@ class Levels:
         self._take(self._count(self.cuts[0], None), self.cuts[0])
         at = 0
         while at < len(self.cuts) - 1:
-            held = np.concatenate([each.counts[each.widths == self.cuts[at]] for each in self.bins])
-            rows = [int(np.minimum(held, -(-self.cuts[at] // fine)).sum()) for fine in self.cuts]
+            counts = np.concatenate([each.counts[each.widths == self.cuts[at]] for each in self.bins])
+            rows = [int(np.minimum(counts, -(-self.cuts[at] // fine)).sum()) for fine in self.cuts]
             after = max(i for i, many in enumerate(rows) if i == at + 1 or (i > at and many <= MOST_ROWS))
             self._cut_near(self.cuts[at], self.cuts[after], near)
             at = after
@@ -74,8 +74,8 @@ class Levels:
     def finer(self, groups: Ints, starts: Ints, widths: Ints) -> None:
         """Cut some bins of some groups once more: one question for each width."""
         for wide in np.unique(widths).tolist():
-            held = widths == wide
-            self._cut(groups[held], starts[held], wide, self.cuts[self.cuts.index(wide) + 1])
+            wide_enough = widths == wide
+            self._cut(groups[wide_enough], starts[wide_enough], wide, self.cuts[self.cuts.index(wide) + 1])
 
     def _cut_near(self, coarse: int, fine: int, near: Sequence[float]) -> None:
         """Cut all bins of a width if that is little, else those nearest to the ranks that are looked for."""
@@ -93,13 +93,13 @@ class Levels:
     def _cut(self, group: Ints, starts: Ints, coarse: int, fine: int, *, every: bool = False) -> None:
         """Put counts of finer bins in the place of some, or of every one there is."""
         if starts.size:
-            found = self._count(fine, None if every else (group, starts // coarse, coarse))
+            finer_bins = self._count(fine, None if every else (group, starts // coarse, coarse))
             for number in np.unique(group).tolist():
                 self.bins[number].forget(starts[group == number])
-            self._take(found, fine)
+            self._take(finer_bins, fine)
 
-    def _take(self, found: tuple[Ints, Ints, Ints], wide: int) -> None:
-        group, nodes, counts = found
+    def _take(self, counts_of_bins: tuple[Ints, Ints, Ints], wide: int) -> None:
+        group, nodes, counts = counts_of_bins
         order = np.lexsort((nodes, group))
         edges = np.searchsorted(group[order], np.arange(self.groups + 1))
         for number in np.unique(group).tolist():
@@ -110,25 +110,25 @@ class Levels:
         """How many values of each group lie in each bin of a width, or in those within coarser ones."""
         dialect, marks = self.source.dialect, [f"key_{i}" for i in range(len(self.by))]
         listed = ", ".join([*marks, "node"])
-        held = " AND ".join(["value >= 0", *(f"{mark} IS NOT NULL" for mark in marks)])
+        present = " AND ".join(["value >= 0", *(f"{mark} IS NOT NULL" for mark in marks)])
         node = dialect.quotient("value", str(wide))
-        rows = f"SELECT {', '.join([*marks, 'value', f'{node} AS node'])} FROM ({self.rows}) WHERE {held}"
-        lent: dict[str, dict[str, NDArray[Any]]] = {}
+        rows = f"SELECT {', '.join([*marks, 'value', f'{node} AS node'])} FROM ({self.rows}) WHERE {present}"
+        tables: dict[str, dict[str, NDArray[Any]]] = {}
         if among is not None:
             group, nodes, coarse = among
-            lent[_NODES] = self._named(group, nodes)
+            tables[_NODES] = self._named(group, nodes)
             on = [f"records.{mark} = nodes.{dialect.quoted(mark)}" for mark in marks]
             on.append(f"{dialect.quotient('records.value', str(coarse))} = nodes.{dialect.quoted('node')}")
             rows = (
                 f"SELECT /*+ BROADCAST(nodes) */ records.* FROM ({rows}) AS records "
                 f"JOIN {_NODES} AS nodes ON {' AND '.join(on)}"
             )
-        asked = f"SELECT {listed}, count(*) AS records FROM ({rows}) GROUP BY {listed}"
-        found = self.source.columns(asked, lent)
-        group = np.zeros(found["node"].size, np.int64)
+        question = f"SELECT {listed}, count(*) AS records FROM ({rows}) GROUP BY {listed}"
+        answer = self.source.columns(question, tables)
+        group = np.zeros(answer["node"].size, np.int64)
         for mark, each in zip(marks, self.by, strict=True):
-            group = group * len(each.keys) + index_of(found[mark], each)
-        return group, found["node"].astype(np.int64), found["records"].astype(np.int64)
+            group = group * len(each.keys) + index_of(answer[mark], each)
+        return group, answer["node"].astype(np.int64), answer["records"].astype(np.int64)
 
     def _named(self, group: Ints, nodes: Ints) -> dict[str, NDArray[Any]]:
         """Nodes by the keys of their groups, as the engine knows them."""
@@ -188,8 +188,8 @@ class Binned:
 
     def forget(self, starts: Ints) -> None:
         """Leave out bins that are cut."""
-        kept = ~np.isin(self.starts, starts)
-        self.starts, self.widths, self.counts = self.starts[kept], self.widths[kept], self.counts[kept]
+        others = ~np.isin(self.starts, starts)
+        self.starts, self.widths, self.counts = self.starts[others], self.widths[others], self.counts[others]
 
     def learn(self, starts: Ints, wide: int, counts: Ints) -> None:
         """Put in bins of a width, where there are none."""
@@ -213,21 +213,23 @@ class BinnedGroups(GroupRanks):
 
     @cached_property
     def sizes(self) -> Ints:
-        return np.array([held.size for held in self.bins], np.int64)
+        return np.array([each.size for each in self.bins], np.int64)
 
     def values_between(self, groups: Ints, first: Ints, last: Ints) -> Ints:
         return between_each(self.bins, groups, first, last)
 
     def count_below(self, groups: Ints, places: Ints) -> Ints:
         members = [(self.bins[number], groups == number) for number in np.unique(groups).tolist()]
-        wide = [(held, held.cut_by(places[here])) for held, here in members]
+        wide = [(bins_of_group, bins_of_group.cut_by(places[here])) for bins_of_group, here in members]
         while any(inside.size for _, inside in wide):
-            numbers = np.concatenate([np.full(inside.size, held.group) for held, inside in wide])
-            starts = np.concatenate([held.starts[inside] for held, inside in wide])
-            widths = np.concatenate([held.widths[inside] for held, inside in wide])
+            numbers = np.concatenate(
+                [np.full(inside.size, bins_of_group.group) for bins_of_group, inside in wide]
+            )
+            starts = np.concatenate([bins_of_group.starts[inside] for bins_of_group, inside in wide])
+            widths = np.concatenate([bins_of_group.widths[inside] for bins_of_group, inside in wide])
             self.bins[0].levels.finer(numbers, starts, widths)
-            wide = [(held, held.cut_by(places[here])) for held, here in members]
-        found = np.empty(groups.shape, np.int64)
-        for held, here in members:
-            found[here] = held.count_below(places[here])
-        return found
+            wide = [(bins_of_group, bins_of_group.cut_by(places[here])) for bins_of_group, here in members]
+        below = np.empty(groups.shape, np.int64)
+        for bins_of_group, here in members:
+            below[here] = bins_of_group.count_below(places[here])
+        return below

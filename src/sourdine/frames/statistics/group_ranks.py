@@ -77,8 +77,8 @@ class SortedPlaces:
         wanted = np.asarray(places, np.int64) + self.origin
         kind = np.iinfo(self.places.dtype)  # a search in another type would copy all places
         near = np.clip(wanted, kind.min, kind.max).astype(self.places.dtype)
-        found = np.searchsorted(self.places, near, side="left")
-        return np.where(wanted > kind.max, self.size, found).astype(np.int64)
+        below = np.searchsorted(self.places, near, side="left")
+        return np.where(wanted > kind.max, self.size, below).astype(np.int64)
 
     def values_between(self, first: int, last: int) -> Ints:
         """The places of these ranks, counted from 0, the last left out."""
@@ -145,9 +145,9 @@ def runs(begins: Ints, sizes: Ints) -> Ints:
 
 def between_each(sources: Sequence[RankSource], groups: Ints, first: Ints, last: Ints) -> Ints:
     """The values of some ranks of one after the other."""
-    asked = zip(groups.tolist(), first.tolist(), last.tolist(), strict=True)
-    found = [sources[group].values_between(begin, end) for group, begin, end in asked]
-    return np.concatenate([np.zeros(0, np.int64), *found])
+    ranges = zip(groups.tolist(), first.tolist(), last.tolist(), strict=True)
+    values = [sources[group].values_between(begin, end) for group, begin, end in ranges]
+    return np.concatenate([np.zeros(0, np.int64), *values])
 
 
 @dataclass(frozen=True)
@@ -175,11 +175,11 @@ class SeparateRanks(GroupRanks):
         return between_each(self.sources, groups, first, last)
 
     def count_below(self, groups: Ints, places: Ints) -> Ints:
-        found = np.empty(groups.shape, np.int64)
+        below = np.empty(groups.shape, np.int64)
         for number in np.unique(groups).tolist():
             here = groups == number
-            found[here] = self.sources[number].count_below(places[here])
-        return found
+            below[here] = self.sources[number].count_below(places[here])
+        return below
 
 
 @dataclass(frozen=True)
@@ -243,8 +243,8 @@ class CountedGroups(GroupRanks):
 
     def values_between(self, groups: Ints, first: Ints, last: Ints) -> Ints:
         ranks = runs(self._before[self._edges[groups]] + first, last - first)
-        held = self.codes[np.searchsorted(self.cumulative, ranks, side="right")]
-        return held - np.repeat(groups * self.places, last - first)
+        codes = self.codes[np.searchsorted(self.cumulative, ranks, side="right")]
+        return codes - np.repeat(groups * self.places, last - first)
 
     def part(self, group: int) -> CountedValues:
         begin, end = self._edges[group : group + 2].tolist()

@@ -47,8 +47,8 @@ def ranks(
     whose = [] if unit.column is None else [f"{source.unit(unit.column)} AS unit"]
     rows = f"SELECT {', '.join([*whose, *known, f'{value} AS value'])} FROM {source.view} WHERE {where}"
     if unit.column is not None:
-        held = " AND ".join(["value >= 0", "unit IS NOT NULL", *(f"{name} IS NOT NULL" for name in marks)])
-        rows = _bounded(f"SELECT * FROM ({rows}) WHERE {held}", marks, unit, bits, source.dialect)
+        present = " AND ".join(["value >= 0", "unit IS NOT NULL", *(f"{name} IS NOT NULL" for name in marks)])
+        rows = _bounded(f"SELECT * FROM ({rows}) WHERE {present}", marks, unit, bits, source.dialect)
     listed = ", ".join([*marks, "value"])
     few = places is not None and groups * places <= MOST_ROWS
     if places is not None and not few and not source.dialect.near:
@@ -56,27 +56,27 @@ def ranks(
         return BinnedGroups(tuple(by), tuple(levels.open(places, near)))
     codes = None if places is None or not source.dialect.near else _codes(by, marks)
     if places is not None and codes is not None and groups * places > _QUICK:
-        found = source.columns(_coded(rows, codes, places, groups))
-        return _sorted(by, np.ma.getdata(found["code"]), places)
-    asked = f"SELECT {listed} FROM ({rows})"
+        answer = source.columns(_coded(rows, codes, places, groups))
+        return _sorted(by, np.ma.getdata(answer["code"]), places)
+    question = f"SELECT {listed} FROM ({rows})"
     if few or not source.dialect.near:
-        asked = f"SELECT {listed}, count(*) AS records FROM ({rows}) GROUP BY {listed}"
-    found = source.columns(asked)
+        question = f"SELECT {listed}, count(*) AS records FROM ({rows}) GROUP BY {listed}"
+    answer = source.columns(question)
     # what does not count is left out here: an engine would work out conditions on keys once more
-    values = np.ma.filled(found["value"], -1)
+    values = np.ma.filled(answer["value"], -1)
     group = np.zeros(values.size, np.int64)
     counts = values >= 0
     for mark, each in zip(marks, by, strict=True):
-        index = index_of(found[mark], each)
+        index = index_of(answer[mark], each)
         counts &= index >= 0
         group *= len(each.keys)
         group += index
-    kept = values[counts].astype(np.int64)
-    most = int(kept.max(initial=0)) + 1  # at most 2^31 for at most 2^24 groups, so that codes fit
-    code = group[counts] * most + kept
-    if "records" not in found:
+    codes_of_values = values[counts].astype(np.int64)
+    most = int(codes_of_values.max(initial=0)) + 1  # at most 2^31 for at most 2^24 groups, so that codes fit
+    code = group[counts] * most + codes_of_values
+    if "records" not in answer:
         return _sorted(by, code, most)
-    records = np.ma.filled(found["records"], 0)[counts]
+    records = np.ma.filled(answer["records"], 0)[counts]
     return CountedGroups.of(by, code, records, most)
 
 
@@ -91,22 +91,22 @@ def _mark(by: Grouping) -> str:
     if not isinstance(by.keys[0], str) or not by.dialect.enumerates:
         return by.known(f"({by.raw})")
     listed = ", ".join(map(by.dialect.literal, by.keys))
-    found = f"CAST(enum_code(TRY_CAST(({by.raw}) AS ENUM({listed}))) AS INTEGER)"
-    return f"coalesce({found}, {by.keys.index(by.missing)})" if by.missing in by.keys else found
+    code = f"CAST(enum_code(TRY_CAST(({by.raw}) AS ENUM({listed}))) AS INTEGER)"
+    return f"coalesce({code}, {by.keys.index(by.missing)})" if by.missing in by.keys else code
 
 
 def _codes(by: Sequence[Grouping], marks: Sequence[str]) -> str | None:
     """The number of a record's group in SQL, of marks; None where it takes a search among the known keys."""
     code = "0"
     for each, mark in zip(by, marks, strict=True):
-        held, first = mark, each.keys[0]
+        code_sql, first = mark, each.keys[0]
         if isinstance(first, bool):
-            held = f"CAST({mark} AS INTEGER)"
+            code_sql = f"CAST({mark} AS INTEGER)"
         elif isinstance(first, int):
             if not each.unbroken:
                 return None
-            held = f"({mark} - ({first}))"
-        code = f"({code} * {len(each.keys)} + {held})"
+            code_sql = f"({mark} - ({first}))"
+        code = f"({code} * {len(each.keys)} + {code_sql})"
     return code
 
 

@@ -10,7 +10,7 @@ from sourdine.report.table import TextTable
 from sourdine.tables import ReleasePlan
 from sourdine.tables.forecast import noise_words
 from sourdine.tables.quality.exact import CHECKED_WORDS
-from sourdine.tables.quality.private import said
+from sourdine.tables.quality.private import value_words
 from sourdine.tables.record import Record
 
 GAP = "\N{NO-BREAK SPACE}"
@@ -69,7 +69,7 @@ def _about(name: str, column: Column) -> str:
     missing = (
         "Where it is missing, the record is left out of what needs it."
         if column.missing == "drop"
-        else f"A missing value counts as {said(column.missing)}."
+        else f"A missing value counts as {value_words(column.missing)}."
     )
     if isinstance(column, DERIVED):
         return f"{name}: computed of each record as {column.expression.text}; {_bounds(column)}. {missing}"
@@ -91,8 +91,8 @@ def _about(name: str, column: Column) -> str:
     kind = "whole numbers" if isinstance(column, Integer) else "numbers"
     step = "" if isinstance(column, Integer) else f", rounded to steps of {plain(float(column.step))}"
     return (
-        f"{name}: {kind} from {said(column.lower)} to {said(column.upper)}{step}; what lies outside is "
-        f"moved to the nearer bound. {missing}"
+        f"{name}: {kind} from {value_words(column.lower)} to {value_words(column.upper)}{step}; what lies outside "
+        f"is moved to the nearer bound. {missing}"
     )
 
 

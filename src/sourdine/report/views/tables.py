@@ -27,7 +27,7 @@ from sourdine.tables.crosstabs import Crosstab
 from sourdine.tables.forecast import quality_forecast
 from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.quality.exact import CHECKED_WORDS, ExactQuality
-from sourdine.tables.quality.private import DataQuality, said
+from sourdine.tables.quality.private import DataQuality, value_words
 
 _MOST_ROWS = 20  # of one answer
 _MOST_ANSWERS = 12
@@ -169,7 +169,7 @@ def _bounds(bounds: FoundBounds) -> View:
     lower, upper = bounds.values
     return release_view(
         bounds,
-        f"Bounds of {bounds.plan.column}: {said(lower)} to {said(upper)}",
+        f"Bounds of {bounds.plan.column}: {value_words(lower)} to {value_words(upper)}",
         Section(title="", paragraphs=(bounds.plan.words,)),
     )
 
@@ -221,7 +221,7 @@ def _several(number: int, noun: str) -> str:
 def _declared(column: Column) -> str:
     match column:
         case Integer() | Real():
-            return f"from {said(column.lower)} to {said(column.upper)}"
+            return f"from {value_words(column.lower)} to {value_words(column.upper)}"
         case Category():
             return _listed(column.keys)
         case Flag():
@@ -239,4 +239,4 @@ def _listed(keys: Iterable[object]) -> str:
 
 
 def _missing(column: Column) -> str:
-    return "left out" if column.missing == "drop" else f"count as {said(column.missing)}"
+    return "left out" if column.missing == "drop" else f"count as {value_words(column.missing)}"

@@ -21,7 +21,7 @@ class TableQuestion:
     schema: Schema
     conditions: tuple[Expression, ...] = ()
     keys: tuple[Expression, ...] = ()
-    asked: tuple[AskedOf | Statistic, ...] = ()
+    statistics: tuple[AskedOf | Statistic, ...] = ()
     heaviness: float = 1
     rows: Show = EVERYTHING
 
@@ -55,7 +55,7 @@ class TableQuestion:
                 raise InvalidParameter(
                     "Ask for statistics, such as c.pay.mean() of a column or st.Count() of the records."
                 )
-        return self._checked(replace(self, asked=(*self.asked, *statistics)))
+        return self._checked(replace(self, statistics=(*self.statistics, *statistics)))
 
     def weight(self, weight: float) -> "TableQuestion":
         """With more or less of the budget than other questions, which have 1."""
@@ -72,7 +72,7 @@ class TableQuestion:
 
     def _checked(self, question: "TableQuestion") -> "TableQuestion":
         """Refuse what the columns cannot answer on the line that asks for it."""
-        if question.asked:
+        if question.statistics:
             query = question.query
             query.check(with_expressions(question.schema, [query]))
         return question
@@ -80,12 +80,12 @@ class TableQuestion:
     @property
     def query(self) -> Query:
         """The query that it makes, as a specification or SQL would."""
-        if not self.asked:
+        if not self.statistics:
             raise InvalidParameter(
                 f"The question '{self.name}' asks for nothing yet. Add .get(st.Count()), or statistics of "
                 "columns."
             )
-        one_by_one = flat(self.asked)
+        one_by_one = flat(self.statistics)
         keys = list(self.keys)
         for each in one_by_one:
             keys += [tree for tree in (each.groups if isinstance(each, AskedOf) else ()) if tree not in keys]

@@ -48,37 +48,37 @@ class AddsUp(Protocol):
 class Margins(GroupSums):
     """The cells of a table in each group, and some of their sums, each with its own noise."""
 
-    asked: AddsUp
+    table: AddsUp
 
     @property
     def label(self) -> str:
-        return self.asked.label
+        return self.table.label
 
     @property
     def axes(self) -> tuple[KeyAxis, ...]:
-        return self.asked.axes
+        return self.table.axes
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Summation:
         return sums.BernsteinSums(value=value, max_rows=unit.max_rows)
 
     def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
-        structure = self.asked.structure(schema)
+        structure = self.table.structure(schema)
         return distance_of(structure, self.groups(schema) // structure.cells, unit, neighbours, squared)
 
     def numbers(self, exact: Exact, schema: Schema, unit: PrivacyUnit) -> NDArray[Any]:
-        structure = self.asked.structure(schema)
+        structure = self.table.structure(schema)
         return structure.exact(super().numbers(exact, schema, unit).reshape(-1, structure.cells))
 
     def estimate(self, noisy: Noisy, schema: Schema) -> tuple[GroupEstimate, Keys]:
         """Whole numbers that add up, and their keys."""
-        structure, inner = self.asked.structure(schema), self.asked.inner(schema)
+        structure, inner = self.table.structure(schema), self.table.inner(schema)
         every = self.keys(schema)[:: structure.cells]
         outer = Keys(every.columns[: len(self.scope.by)], every.size)
         return agreed(structure, noisy), outer.each_with(inner)
 
     def error(self, line: PlannedMeasurement, context: Context) -> float:
         """What the noise of all estimates stays within."""
-        structure = self.asked.structure(context.schema)
+        structure = self.table.structure(context.schema)
         return float(reaches(structure, line.mechanism, context.confidence).max())
 
 

@@ -261,12 +261,12 @@ _IS: Mapping[CellState, str] = {
 def _became(cell: CellState, column: Column) -> str:
     if cell in (CellState.BELOW, CellState.ABOVE):
         assert isinstance(column, Integer | Real)
-        return f"counted as {said(column.lower if cell is CellState.BELOW else column.upper)}"
+        return f"counted as {value_words(column.lower if cell is CellState.BELOW else column.upper)}"
     if isinstance(column, Text) and column.missing == "other":
         return f"counted under '{column.other}'"
     if column.missing == "drop":
         return "were left out of every answer that needs it"
-    return f"counted as {said(column.missing)}"
+    return f"counted as {value_words(column.missing)}"
 
 
 def _remedy(cell: CellState, column: Column) -> str:
@@ -286,7 +286,7 @@ def _remedy(cell: CellState, column: Column) -> str:
     return "Check how its numbers are written: the decimal sign, signs between thousands, units."
 
 
-def said(declared: object) -> str:
+def value_words(declared: object) -> str:
     """A declared value as people write it."""
     number = isinstance(declared, int | float) and not isinstance(declared, bool)
     return f"{declared:,.15g}" if number else str(declared)

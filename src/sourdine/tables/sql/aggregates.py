@@ -42,7 +42,7 @@ _QUANTILES = (exp.Median, exp.PercentileCont, exp.PercentileDisc, exp.Quantile, 
 
 
 @dataclass
-class Asked:
+class Aggregates:
     """What a question asks for, as it is read."""
 
     records: SqlRecords

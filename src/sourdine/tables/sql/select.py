@@ -10,7 +10,7 @@ from sourdine.frames.expressions import Case, ColumnValue, Expression, KeyKind, 
 from sourdine.tables.comparison.show import EVERYTHING, RowFilter, RowOrder, Show
 from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.query import Query
-from sourdine.tables.sql.aggregates import Asked, is_aggregate
+from sourdine.tables.sql.aggregates import Aggregates, is_aggregate
 from sourdine.tables.sql.constants import literal_of, number_of
 from sourdine.tables.sql.sources import RecordScope, Sources, SqlTable
 from sourdine.tables.sql.text import SqlText
@@ -102,24 +102,24 @@ class _Reader(Sources):
         if not select.expressions:
             raise self.text.refuse(select, "Say what to ask for, such as SELECT COUNT(*) FROM people.")
         scope = self.scope(select)
-        asked = Asked(self.records(scope))
+        aggregates = Aggregates(self.records(scope))
         items = [
             (each.this, each.alias) if isinstance(each, exp.Alias) else (each, "")
             for each in select.expressions
         ]
         self._check_items(items)
-        asked.alone = sum(map(is_aggregate, select.walk())) == 1
-        keys, rolled = self._keys(select.args.get("group"), items, asked)
-        if (top := self._top(select, items, keys, asked)) is not None:
-            return self._query(name, scope, asked, (top,))
-        labels, shown = self._labels(items, [*keys, *rolled], asked)
+        aggregates.alone = sum(map(is_aggregate, select.walk())) == 1
+        keys, rolled = self._keys(select.args.get("group"), items, aggregates)
+        if (top := self._top(select, items, keys, aggregates)) is not None:
+            return self._query(name, scope, aggregates, (top,))
+        labels, shown = self._labels(items, [*keys, *rolled], aggregates)
         if rolled:
-            return self._query(name, scope, asked, (self._table(rolled, asked, select),))
-        show = self._show(select, items, labels, keys, asked)
-        if not asked.statistics:
+            return self._query(name, scope, aggregates, (self._table(rolled, aggregates, select),))
+        show = self._show(select, items, labels, keys, aggregates)
+        if not aggregates.statistics:
             raise self.text.refuse(select.expressions[0], "Ask for an aggregate too, such as COUNT(*).")
         by = tuple(shown.get(each, each) for each in keys)
-        return self._query(name, scope, asked, tuple(asked.statistics.values()), by=by, show=show)
+        return self._query(name, scope, aggregates, tuple(aggregates.statistics.values()), by=by, show=show)
 
     def _check_items(self, items: Sequence[tuple[exp.Expr, str]]) -> None:
         for node, _ in items:
@@ -131,7 +131,7 @@ class _Reader(Sources):
                 )
 
     def _keys(
-        self, group: exp.Expr | None, items: Sequence[tuple[exp.Expr, str]], asked: Asked
+        self, group: exp.Expr | None, items: Sequence[tuple[exp.Expr, str]], aggregates: Aggregates
     ) -> tuple[list[str], list[str]]:
         """The names of what is grouped by, and those of a table with margins."""
         if group is None:
@@ -143,14 +143,14 @@ class _Reader(Sources):
         keys: list[str] = []
         for each in group.expressions:
             if isinstance(each, exp.Rollup | exp.Cube):
-                rolled += [self._key(part, items, asked) for part in each.expressions]
+                rolled += [self._key(part, items, aggregates) for part in each.expressions]
             else:
-                keys.append(self._key(each, items, asked))
+                keys.append(self._key(each, items, aggregates))
         if rolled and keys:
             raise self.text.refuse(group, "ROLLUP and CUBE are asked for alone. Put all columns into it.")
         return keys, rolled
 
-    def _key(self, node: exp.Expr, items: Sequence[tuple[exp.Expr, str]], asked: Asked) -> str:
+    def _key(self, node: exp.Expr, items: Sequence[tuple[exp.Expr, str]], aggregates: Aggregates) -> str:
         """The name of a column, or of an expression, to group by."""
         unit = self.table.unit.column
         if isinstance(node, exp.Column) and unit is not None and node.name.casefold() == unit.casefold():
@@ -160,13 +160,13 @@ class _Reader(Sources):
         alias = ""
         if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
             node, alias = items[self._place(node, items)]
-        elif isinstance(node, exp.Column) and not node.table and not self._declared(node.name, asked):
+        elif isinstance(node, exp.Column) and not node.table and not self._declared(node.name, aggregates):
             node, alias = next(((each, name) for each, name in items if name == node.name), (node, ""))
         else:
             alias = next((name for each, name in items if each == node and name), "")
         if node.find(exp.AggFunc):
             raise self.text.refuse(node, "An aggregate is not known before records are grouped.")
-        return self._named(asked.records.read(node), alias, asked)
+        return self._named(aggregates.records.read(node), alias, aggregates)
 
     def _place(self, node: exp.Expr, items: Sequence[tuple[exp.Expr, str]]) -> int:
         """The place of an item that is named by its number."""
@@ -175,37 +175,39 @@ class _Reader(Sources):
             raise self.text.refuse(node, f"SELECT has {len(items)} columns. Name one of them.")
         return int(place) - 1
 
-    def _declared(self, name: str, asked: Asked) -> bool:
-        return any(each.casefold() == name.casefold() for each in asked.records.columns)
+    def _declared(self, name: str, aggregates: Aggregates) -> bool:
+        return any(each.casefold() == name.casefold() for each in aggregates.records.columns)
 
-    def _free(self, alias: str, asked: Asked) -> str:
+    def _free(self, alias: str, aggregates: Aggregates) -> str:
         """What AS says, or nothing if a column of the question or of the table is called so."""
         taken_names = (*self.table.schema.columns, self.table.unit.column or "")
-        taken = self._declared(alias, asked) or alias.casefold() in (each.casefold() for each in taken_names)
+        taken = self._declared(alias, aggregates) or alias.casefold() in (
+            each.casefold() for each in taken_names
+        )
         return "" if taken else alias
 
-    def _named(self, tree: Expression, alias: str, asked: Asked) -> str:
+    def _named(self, tree: Expression, alias: str, aggregates: Aggregates) -> str:
         """What an expression to group by is called: as in AS, unless a column is called so."""
         if isinstance(tree, ColumnValue):
             return tree.name
-        return asked.keep(self._free(alias, asked) or tree.label, tree)
+        return aggregates.keep(self._free(alias, aggregates) or tree.label, tree)
 
     def _labels(
-        self, items: Sequence[tuple[exp.Expr, str]], keys: Sequence[str], asked: Asked
+        self, items: Sequence[tuple[exp.Expr, str]], keys: Sequence[str], aggregates: Aggregates
     ) -> tuple[dict[str, str], dict[str, str]]:
         """What is asked for, by its name in SQL; and keys that are shown by a function of theirs."""
         labels: dict[str, str] = {}
         shown: dict[str, str] = {}
         for node, alias in items:
             if any(map(is_aggregate, node.walk())):
-                asked.alias = self._free(alias, asked)
-                labels[alias or node.sql()] = asked.label(node)
-                asked.alias = ""
+                aggregates.alias = self._free(alias, aggregates)
+                labels[alias or node.sql()] = aggregates.label(node)
+                aggregates.alias = ""
                 continue
             if isinstance(node, exp.Literal | exp.Boolean):
                 continue
-            tree = asked.records.read(node)
-            known = [each for each in keys if asked.derived.get(each, ColumnValue(each)) == tree]
+            tree = aggregates.records.read(node)
+            known = [each for each in keys if aggregates.derived.get(each, ColumnValue(each)) == tree]
             if known:
                 continue
             whose = [each for each in keys if tree.columns == (each,)]
@@ -216,20 +218,24 @@ class _Reader(Sources):
                     "it into "
                     "GROUP BY, or ask for an aggregate of it.",
                 )
-            shown[whose[0]] = self._shown(node, tree, whose[0], alias, asked)
+            shown[whose[0]] = self._shown(node, tree, whose[0], alias, aggregates)
         return labels, shown
 
-    def _shown(self, node: exp.Expr, tree: Expression, key: str, alias: str, asked: Asked) -> str:
+    def _shown(self, node: exp.Expr, tree: Expression, key: str, alias: str, aggregates: Aggregates) -> str:
         """A function of a key, which takes its place if it tells all keys apart."""
         kind, before = tree.kind(self.kinds), ColumnValue(key).kind(self.kinds)
         if not (
             isinstance(kind, KeyKind) and isinstance(before, KeyKind) and len(kind.keys) == len(before.keys)
         ):
             raise self.text.refuse(node, f"This makes several keys of '{key}' one. Group by it instead.")
-        return self._named(tree, alias, asked)
+        return self._named(tree, alias, aggregates)
 
     def _top(
-        self, select: exp.Select, items: Sequence[tuple[exp.Expr, str]], keys: Sequence[str], asked: Asked
+        self,
+        select: exp.Select,
+        items: Sequence[tuple[exp.Expr, str]],
+        keys: Sequence[str],
+        aggregates: Aggregates,
     ) -> Statistic | None:
         """GROUP BY k ORDER BY COUNT(*) DESC LIMIT n that shows k alone is the top n of k."""
         order, limit = select.args.get("order"), select.args.get("limit")
@@ -241,26 +247,26 @@ class _Reader(Sources):
         if not (isinstance(by.this, exp.Count) and by.args.get("desc")):
             return None
         by_units = self.table.unit.column is not None  # which are what a top counts then
-        ranked = Asked(asked.records).label(by.this)
+        ranked = Aggregates(aggregates.records).label(by.this)
         if ranked != "count" and not (ranked == "units" and by_units):
             return None
         self.text.only(order, "expressions")
         self.text.only(by, "this", "desc", "nulls_first")
-        _, shown = self._labels(items, keys, asked)
+        _, shown = self._labels(items, keys, aggregates)
         if ranked == "count" and by_units:
-            asked.notes.append(f"the top are those that most {plural(self.table.unit.name)} have")
+            aggregates.notes.append(f"the top are those that most {plural(self.table.unit.name)} have")
         return Top(shown.get(keys[0], keys[0]), self._limit(limit))
 
-    def _table(self, rolled: Sequence[str], asked: Asked, select: exp.Select) -> Statistic:
-        others = [each for each in asked.statistics if each != "count"]
-        if others or asked.steps or not asked.statistics:
+    def _table(self, rolled: Sequence[str], aggregates: Aggregates, select: exp.Select) -> Statistic:
+        others = [each for each in aggregates.statistics if each != "count"]
+        if others or aggregates.steps or not aggregates.statistics:
             raise self.text.refuse(select.args["group"], "ROLLUP and CUBE are answered for COUNT(*) alone.")
         for word in ("having", "order", "limit"):
             if select.args.get(word):
                 raise self.text.refuse(
                     select.args[word], f"{word.upper()} does not go with ROLLUP and CUBE here."
                 )
-        asked.notes.append("every sum over some of the columns is shown")
+        aggregates.notes.append("every sum over some of the columns is shown")
         return Contingency(rolled)
 
     # --- how it is shown
@@ -271,23 +277,23 @@ class _Reader(Sources):
         items: Sequence[tuple[exp.Expr, str]],
         labels: Mapping[str, str],
         keys: Sequence[str],
-        asked: Asked,
+        aggregates: Aggregates,
     ) -> Show:
         having, order, limit = (select.args.get(word) for word in ("having", "order", "limit"))
         filters: list[RowFilter] = []
         if having is not None:
             self.text.only(having, "this")
-            filters = self._filters(having.this, labels, keys, asked)
+            filters = self._filters(having.this, labels, keys, aggregates)
         orders = []
         if order is not None:
             self.text.only(order, "expressions")
             for each in order.expressions:
                 self.text.only(each, "this", "desc", "nulls_first")
-                of = self._reference(each.this, items, labels, keys, asked)
+                of = self._reference(each.this, items, labels, keys, aggregates)
                 orders.append(RowOrder(of=of, descending=bool(each.args.get("desc"))))
         most = None if limit is None else self._limit(limit)
         if filters or most is not None:
-            asked.notes.append(_PAID)
+            aggregates.notes.append(_PAID)
         return Show(having=tuple(filters), order=tuple(orders), limit=most)
 
     def _limit(self, node: exp.Expr) -> int:
@@ -303,20 +309,20 @@ class _Reader(Sources):
         items: Sequence[tuple[exp.Expr, str]],
         labels: Mapping[str, str],
         keys: Sequence[str],
-        asked: Asked,
+        aggregates: Aggregates,
     ) -> str:
         """The answer, or the key, that a word in ORDER BY or HAVING means."""
         if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
-            return self._reference(items[self._place(node, items)][0], items, labels, keys, asked)
+            return self._reference(items[self._place(node, items)][0], items, labels, keys, aggregates)
         if isinstance(node, exp.Column) and node.name in labels:
             return labels[node.name]
         if any(map(is_aggregate, node.walk())):
-            return asked.label(node)
+            return aggregates.label(node)
         if isinstance(node, exp.Column) and node.name in keys:
             return node.name
-        tree = asked.records.read(node)
+        tree = aggregates.records.read(node)
         for each in keys:
-            if asked.derived.get(each, ColumnValue(each)) == tree:
+            if aggregates.derived.get(each, ColumnValue(each)) == tree:
                 return each
         raise self.text.refuse(node, "Sort and filter by what SELECT asks for, or by what is grouped by.")
 
@@ -325,17 +331,17 @@ class _Reader(Sources):
         node: exp.Expr,
         labels: Mapping[str, str],
         keys: Sequence[str],
-        asked: Asked,
+        aggregates: Aggregates,
         opposite: bool = False,
     ) -> list[RowFilter]:
         node = node.unnest()
         if isinstance(node, exp.Not):
-            return self._filters(node.this, labels, keys, asked, opposite=not opposite)
+            return self._filters(node.this, labels, keys, aggregates, opposite=not opposite)
         if isinstance(node, exp.And) and not opposite:
             return [
                 each
                 for part in (node.this, node.expression)
-                for each in self._filters(part, labels, keys, asked)
+                for each in self._filters(part, labels, keys, aggregates)
             ]
         if type(node) not in SIGNS:
             raise self.text.refuse(node, "HAVING compares answers or keys with constants, joined by AND.")
@@ -347,13 +353,13 @@ class _Reader(Sources):
         value = literal_of(right)
         if value is None:
             raise self.text.refuse(right, "HAVING compares with constants.")
-        of = self._reference(left, [], labels, keys, asked)
+        of = self._reference(left, [], labels, keys, aggregates)
         return [RowFilter(of=of, sign=_OPPOSITE[sign] if opposite else sign, value=value)]  # type: ignore[arg-type]
 
-    def _notes(self, asked: Asked) -> Iterator[str]:
+    def _notes(self, aggregates: Aggregates) -> Iterator[str]:
         """What is computed otherwise than somebody may think."""
-        yield from asked.notes
-        for tree in asked.derived.values():
+        yield from aggregates.notes
+        for tree in aggregates.derived.values():
             for each in walk(tree):
                 if isinstance(each, Case) and each.otherwise is not None:
                     yield (
@@ -370,7 +376,7 @@ class _Reader(Sources):
         self,
         name: str,
         scope: RecordScope,
-        asked: Asked,
+        aggregates: Aggregates,
         statistics: tuple[Statistic, ...],
         *,
         by: tuple[str, ...] = (),
@@ -382,12 +388,12 @@ class _Reader(Sources):
             name,
             list(widest),
             by=list(by),
-            where=[*scope.where, *asked.conditions],
-            derived={each: tree for each, tree in asked.derived.items() if each in used},
-            compare=list(asked.steps.values()),
+            where=[*scope.where, *aggregates.conditions],
+            derived={each: tree for each, tree in aggregates.derived.items() if each in used},
+            compare=list(aggregates.steps.values()),
             show=show,
         )
-        return SqlQuestion(query=query, notes=tuple(dict.fromkeys(self._notes(asked))))
+        return SqlQuestion(query=query, notes=tuple(dict.fromkeys(self._notes(aggregates))))
 
 
 def _widest(statistics: Sequence[Statistic]) -> tuple[Statistic, ...]:

@@ -149,7 +149,7 @@ class Contingency(Statistic):
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         if self.consistent:
-            return Margins(scope=scope, asked=self)
+            return Margins(scope=scope, table=self)
         return RecordCounts(scope=scope, name=self.label, within=self.axes)
 
     def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:

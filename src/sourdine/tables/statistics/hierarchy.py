@@ -154,7 +154,7 @@ class Hierarchy(Statistic):
         return expect(Nested, self.structure(schema)).keys()
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
-        return Margins(scope=scope, asked=self)
+        return Margins(scope=scope, table=self)
 
     def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
         return Estimates(*expect(Margins, measured).estimate(expect(Noisy, reading), schema), whole=True)
