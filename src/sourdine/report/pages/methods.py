@@ -91,8 +91,8 @@ def _about(name: str, column: Column) -> str:
     kind = "whole numbers" if isinstance(column, Integer) else "numbers"
     step = "" if isinstance(column, Integer) else f", rounded to steps of {plain(float(column.step))}"
     return (
-        f"{name}: {kind} from {value_words(column.lower)} to {value_words(column.upper)}{step}; what lies outside "
-        f"is moved to the nearer bound. {missing}"
+        f"{name}: {kind} from {value_words(column.lower)} to {value_words(column.upper)}{step}; what lies "
+        f"outside is moved to the nearer bound. {missing}"
     )
 
 
