@@ -137,3 +137,21 @@ def test_words_of_an_unknown_failure_are_not_told() -> None:
     jobs.wait()
     assert job.state is JobState.FAILED
     assert SECRET not in job.words
+
+
+def test_private_counts_are_paid_once_for_a_version(browser: Browser, whole: str, folder: Path) -> None:
+    for _ in range(2):
+        browser.act(whole, "count-privately", value="0.5")
+        browser.studio.desk.jobs.wait()
+    page = browser.get(f"/spec/{whole}").text
+    assert "Records that did not fit, with noise" in page
+    with Ledger.open(folder / "people.ledger") as ledger:
+        assert (ledger.status().blocks, float(ledger.status().spent)) == (1, 0.5)
+
+
+def test_bounds_are_paid_for_and_declared(browser: Browser, whole: str, folder: Path) -> None:
+    browser.act(whole, "declare", column="age", value="integer")
+    answer = browser.act(whole, "find-bounds", column="age", value="1")
+    assert "Bounds were found privately, for epsilon 1" in answer["html"]
+    with Ledger.open(folder / "people.ledger") as ledger:
+        assert float(ledger.status().spent) == 1

@@ -1,10 +1,13 @@
 """What can be done to a specification from the page, each as changes of its file."""
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.expressions.kinds import decimal
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.draft_file import ChangedElsewhere, Edit, place_of
 from sourdine.studio.question_acts import (
@@ -17,10 +20,11 @@ from sourdine.studio.question_acts import (
     remove_question,
 )
 from sourdine.studio.steps.budget import epsilon_at
-from sourdine.studio.steps.check import count_exactly
+from sourdine.studio.steps.check import count_exactly, count_privately
 from sourdine.studio.steps.release import begin_release, make_ledger
 from sourdine.studio.suggestions import FIELDS, TYPES, suggest
 from sourdine.studio.values import read_number, read_value
+from sourdine.tables.bounds import BoundsPlan, load_draft, open_column, release_bounds
 
 Asked = Mapping[str, Any]
 _BLOCKS = ("table", "privacy", "columns", "queries")
@@ -138,6 +142,28 @@ def _slide(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
     return [Edit(("privacy", "epsilon"), epsilon_at(position))]
 
 
+def _find_bounds(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
+    """Pay for the bounds of a column, and declare what was found; the version changes, so it is paid once."""
+    name = str(asked.get("column", ""))
+    kind = str((sheet.at(("columns", name)) or {}).get("type"))
+    if kind not in ("integer", "real"):
+        raise InvalidParameter("Only numbers have bounds. Say first that the column holds numbers.")
+    specification, _ = load_draft(sheet.file.path)
+    search = BoundsPlan(
+        column=name,
+        epsilon=_epsilon(asked),
+        kind="integer" if kind == "integer" else "real",
+        unit=specification.unit,
+        neighbours=Neighbours(specification.privacy.neighbours),
+        confidence=specification.privacy.confidence,
+    )
+    search.check_size(specification.table.size, "")
+    source = open_column(specification.places, search, specification.table.text)
+    with specification.open_ledger() as ledger:
+        bounds = release_bounds(search, source, ledger)
+    return [Edit(("columns", name), dict(bounds.declared))]
+
+
 ACTS: dict[str, Callable[[Sheet, Asked], Sequence[Edit]]] = {
     "set": _set,
     "declare": _declare,
@@ -152,6 +178,7 @@ ACTS: dict[str, Callable[[Sheet, Asked], Sequence[Edit]]] = {
     "where": change_where,
     "aim": _aim,
     "slide": _slide,
+    "find-bounds": _find_bounds,
 }
 
 
@@ -174,7 +201,19 @@ def _release(desk: Desk, sheet: Sheet, asked: Asked) -> None:
     begin_release(desk, sheet, into, version, sure=asked.get("sure") == "yes")
 
 
+def _count_privately(desk: Desk, sheet: Sheet, asked: Asked) -> None:
+    count_privately(desk, sheet, _epsilon(asked))
+
+
+def _epsilon(asked: Asked) -> Fraction:
+    number = read_number(str(asked.get("value", "")).strip())
+    if isinstance(number, str) or not 0 < number <= 1 << 10:
+        raise InvalidParameter("The epsilon to pay must be a number above 0, such as 0.1. Nothing was paid.")
+    return decimal(number)
+
+
 DEEDS: dict[str, Callable[[Desk, Sheet, Asked], None]] = {  # what changes more than the specification
+    "count-privately": _count_privately,
     "exact": _count_exactly,
     "hide-exact": _hide_exact,
     "make-ledger": _make_ledger,

@@ -47,6 +47,15 @@ class Sheet:
         return content
 
 
+@dataclass(frozen=True)
+class PrivateCounts:
+    """What did not fit, told privately: column, cell, count, its ends and share, and what to wonder at."""
+
+    rows: tuple[tuple[str, ...], ...]
+    warnings: tuple[str, ...]
+    words: str
+
+
 @dataclass
 class Desk:
     """All specifications of a folder. Changes are made one after the other, whichever tab they come from."""
@@ -55,6 +64,7 @@ class Desk:
     publish: Publish
     jobs: Jobs = field(default_factory=Jobs)
     exact: dict[str, ExactQuality] = field(default_factory=dict)  # shown to the data's holder, kept nowhere
+    told: dict[str, PrivateCounts] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _seen: dict[tuple[str, str], Review] = field(default_factory=dict)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TypeVar
 
-from sourdine.core.errors import SourdineError
+from sourdine.core.errors import InvalidParameter, SourdineError
 
 T = TypeVar("T")
 Work = Callable[["Job"], None]
@@ -63,9 +63,13 @@ class Jobs:
     def begin(self, spec: str, name: str, work: Work) -> Job:
         """Begin some work, unless it was begun or finished already; one at a time for a specification."""
         with self._lock:
-            found = self._jobs.get((spec, name)) or self.running(spec)
+            found = self._jobs.get((spec, name))
             if found is not None and found.state is not JobState.FAILED:
                 return found
+            if self.running(spec) is not None:
+                raise InvalidParameter(
+                    "Something else is under way for this specification. Nothing was begun: wait for it."
+                )
             job = Job(spec, name)
             self._jobs[spec, name] = job
             job._thread = threading.Thread(target=_run, args=(job, work), name=f"studio {name}")

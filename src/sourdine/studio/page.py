@@ -5,6 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.studio.code import code_of
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.draft_file import place_of, pointer_of
 from sourdine.studio.review import STEPS
@@ -94,6 +95,7 @@ def _content(desk: Desk, sheet: Sheet) -> dict[str, Any]:
         "held": lambda at: sheet.at(place_of(at)),
         "steps": [(step, TITLES[step], *_state(step, sheet, views)) for step in STEPS],
         "views": views,
+        "codes": {step: code_of(step, sheet) for step in STEPS},
     }
 
 

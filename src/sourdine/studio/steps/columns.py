@@ -72,7 +72,14 @@ def columns_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
         "columns": columns,
         "types": TYPES,
         "unit": unit,
+        "can_pay": _ledger_is_there(sheet),
         "periods": [str(each) for each in TimePeriod],
         "waiting": sum(each.type == "" and not each.derived for each in columns),
         "suggested": sum(each.open_suggestion is not None for each in columns),
     }
+
+
+def _ledger_is_there(sheet: Sheet) -> bool:
+    """Whether a ledger beside the specification can pay for bounds."""
+    name = sheet.file.blocks.get("privacy", {}).get("ledger")
+    return isinstance(name, str) and "\0" not in name and (sheet.file.path.parent / name).is_file()

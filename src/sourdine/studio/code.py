@@ -1,0 +1,198 @@
+"""The same as code: what the page says, as a specification, in Python, in SQL and as commands."""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from shlex import quote
+from typing import Any
+
+from sourdine.core.errors import SourdineError
+from sourdine.core.text.notation import in_files, value
+from sourdine.core.text.toml import toml_key
+from sourdine.studio.desk import Sheet
+from sourdine.studio.steps.questions import listed, where_rows
+
+_BLOCKS = {"table": ("table",), "people": ("privacy",), "columns": ("columns",), "questions": ("queries",)}
+_SQL = {"count": "COUNT(*)", "sum": "SUM", "mean": "AVG", "variance": "VAR_POP", "deviation": "STDDEV_POP"}
+
+
+def code_of(step: str, sheet: Sheet) -> list[tuple[str, str]]:
+    """What a step says, each form with its name."""
+    blocks = sheet.file.blocks
+    forms = [
+        ("TOML", _toml(step, blocks)),
+        ("Python", _python(step, blocks)),
+        ("Command", _command(step, sheet)),
+    ]
+    if step == "questions":
+        forms.insert(2, ("SQL", "\n\n".join(_sql(each, sheet) for each in listed(blocks.get("queries")))))
+    return [(name, text) for name, text in forms if text]
+
+
+def _toml(step: str, blocks: Mapping[str, Any]) -> str:
+    lines: list[str] = []
+    with in_files():
+        for name in _BLOCKS.get(step, ("privacy",)):
+            held = blocks.get(name, {})
+            if name == "queries":
+                for each in listed(held):
+                    lines += ["[[queries]]", *_fields(each), ""]
+            elif name == "columns":
+                for column, fields in held.items():
+                    lines += [f"[columns.{toml_key(column)}]", *_fields(fields), ""]
+            else:
+                lines += [f"[{name}]", *_fields(held), ""]
+    return "\n".join(lines).strip()
+
+
+def _fields(block: Any) -> list[str]:
+    return (
+        [f"{toml_key(name)} = {value(each)}" for name, each in block.items()]
+        if isinstance(block, Mapping)
+        else []
+    )
+
+
+def _python(step: str, blocks: Mapping[str, Any]) -> str:
+    """The same with the library, from the import to the step."""
+    table, privacy = blocks.get("table", {}), blocks.get("privacy", {})
+    column = privacy.get("column")
+    unit = value(privacy.get("unit", "person"))
+    if column:
+        bounds = "".join(
+            f", {name}={privacy[name]}" for name in ("max_rows", "max_groups") if name in privacy
+        )
+        unit = f"sd.PrivacyUnit({unit}, column={value(column)}{bounds})"
+    columns = "".join(
+        f"        {value(name)}: {_literal(block)},\n" for name, block in blocks.get("columns", {}).items()
+    )
+    lines = [
+        "import sourdine as sd",
+        "",
+        "table = sd.Table(",
+        f"    {_literal(table.get('source', ''))},",
+        f"    unit={unit},",
+        f"    columns={{\n{columns}    }},",
+        *([f"    size={table['size']},"] if "size" in table else []),
+        f"    neighbours={value(privacy.get('neighbours', 'add-remove'))},",
+        ")",
+    ]
+    if step in ("table", "people", "columns"):
+        return "\n".join(lines)
+    queries = "".join(f"    {_literal(each)},\n" for each in listed(blocks.get("queries")))
+    delta = f"    delta={privacy['delta']!r},\n" if "delta" in privacy else ""
+    lines.append(f"plan = table.plan(\n{queries}    epsilon={privacy.get('epsilon')!r},\n{delta})")
+    if step in ("budget", "check"):
+        lines.append("plan.forecast()")
+    if step == "check":
+        lines.append("table.check()  # exact, and not private")
+    if step in ("release", "result"):
+        lines += [
+            f"release = table.release(plan, {value(privacy.get('ledger') or 'people.ledger')})",
+            "print(release)",
+        ]
+    return "\n".join(lines)
+
+
+def _literal(content: Any) -> str:
+    """A value in Python; days and times as text, which declarations read as well."""
+    if isinstance(content, Mapping):
+        return "{" + ", ".join(f"{value(name)}: {_literal(each)}" for name, each in content.items()) + "}"
+    if isinstance(content, list):
+        return "[" + ", ".join(map(_literal, content)) + "]"
+    if isinstance(content, bool | int | float):
+        return repr(content)
+    return value(str(content))
+
+
+def _command(step: str, sheet: Sheet) -> str:
+    name = quote(PurePosixPath(sheet.name).name)
+    privacy = sheet.file.blocks.get("privacy", {})
+    ledger = quote(str(privacy.get("ledger") or "people.ledger"))
+    folder = quote(f"{PurePosixPath(sheet.stem).name}-release")
+    source = sheet.file.blocks.get("table", {}).get("source", "table.csv")
+    return {
+        "table": f"sourdine init {quote(str(source))} -o {name}",
+        "people": f"sourdine studio {name}",
+        "columns": f"sourdine bounds {name} --column COLUMN --epsilon 0.1",
+        "questions": f"sourdine plan {name}",
+        "budget": f"sourdine plan {name} --error 'QUESTION=ERROR'\n"
+        f"sourdine budget explain {privacy.get('epsilon')}",
+        "check": f"sourdine plan {name} --dry-run\nsourdine check {name}  # exact, and not private",
+        "release": f"sourdine ledger create {ledger} --epsilon 3 --unit {quote(str(privacy.get('unit')))}\n"
+        f"sourdine release {name} -o {folder}",
+        "result": f"sourdine certificate verify {folder} --ledger {ledger}",
+    }[step]
+
+
+def _sql(block: Any, sheet: Sheet) -> str:
+    """A question in SQL, if it has words for it; they are read back, so that they ask the same."""
+    if not isinstance(block, Mapping):
+        return ""
+    name = f"-- {block.get('name')}\n".replace("\r", " ")
+    if "sql" in block:
+        return f"{name}{block['sql']}"
+    text = _select(block, sheet)
+    return f"{name}{text or '-- SQL has no words for this question'}"
+
+
+def _select(block: Mapping[str, Any], sheet: Sheet) -> str:
+    rows = where_rows(block.get("where", {}))
+    by = listed(block.get("by"))
+    if rows is None or not set(block) <= {"name", "ask", "by", "where", "weight"}:
+        return ""
+    asked = [_aggregate(each, sheet) for each in listed(block.get("ask"))]
+    if not all(asked) or not all(isinstance(each, str) for each in by):
+        return ""
+    keys = [_name(each) for each in by]
+    conditions = [_condition(*row, sheet) for row in rows]
+    where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
+    group = f"\nGROUP BY {', '.join(keys)}" if keys else ""
+    text = (
+        " ".join(["SELECT", ", ".join([*keys, *asked]), "FROM", _name(PurePosixPath(sheet.stem).name)])
+        + where
+        + group
+    )
+    return text if _asks_the_same(text, block, sheet) else ""
+
+
+def _asks_the_same(text: str, block: Mapping[str, Any], sheet: Sheet) -> bool:
+    from sourdine.tables.query import Query
+    from sourdine.tables.sql import SqlTable, read_sql
+
+    if sheet.review.schema is None or sheet.review.unit is None:
+        return False
+    try:
+        table = SqlTable(schema=sheet.review.schema, unit=sheet.review.unit, joins=())
+        made = read_sql(text, table, str(block.get("name"))).query
+        asked = Query.read({name: each for name, each in block.items() if name != "weight"})
+    except SourdineError:
+        return False
+    return (made.ask, made.by) == (asked.ask, asked.by) and len(made.where) == len(asked.where)
+
+
+def _aggregate(item: Any, sheet: Sheet) -> str:
+    if item == "count":
+        return "COUNT(*)"
+    if item == "units" and sheet.review.unit is not None and sheet.review.unit.column:
+        return f"COUNT(DISTINCT {_name(sheet.review.unit.column)})"
+    if isinstance(item, Mapping) and len(item) == 1:
+        kind, column = next(iter(item.items()))
+        if kind in _SQL and isinstance(column, str):
+            return f"{_SQL[kind]}({_name(column)})"
+    return ""
+
+
+def _condition(name: str, word: str, held: str, sheet: Sheet) -> str:
+    if word == "of":
+        return f"{_name(name)} IN ({', '.join(_constant(each.strip()) for each in held.split(','))})"
+    return f"{_name(name)} {'>=' if word == 'at_least' else '<'} {_constant(held)}"
+
+
+def _constant(text: str) -> str:
+    plain = text.replace(".", "", 1).removeprefix("-").isdecimal() or text in ("true", "false")
+    return text if plain else "'" + text.replace("'", "''") + "'"
+
+
+def _name(name: str) -> str:
+    plain = name.isascii() and name.replace("_", "").isalnum() and not name[0].isdecimal()
+    return name if plain else '"' + name.replace('"', '""') + '"'
