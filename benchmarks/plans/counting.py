@@ -5,9 +5,12 @@ import time
 from dataclasses import dataclass
 
 from sourdine.audit.plans import audit_plan
+from sourdine.audit.plans.engines import ENGINES
+from sourdine.audit.plans.random_columns import public_tables
 from sourdine.audit.plans.random_plans import KINDS, random_plan
 
 _EACH = 500  # pairs of one random plan
+_ALONE = 250  # of so many tables one is also asked on its own
 
 
 @dataclass
@@ -22,11 +25,24 @@ class Row:
     violations: int = 0
     seconds: float = 0.0
 
+    def __add__(self, other: "Row") -> "Row":
+        return Row(
+            name=self.name,
+            plans=self.plans + other.plans,
+            pairs=self.pairs + other.pairs,
+            moved=self.moved + other.moved,
+            ratio=max(self.ratio, other.ratio),
+            violations=self.violations + other.violations,
+            seconds=self.seconds + other.seconds,
+        )
+
 
 def replay(row: Row, kind: str, seed: int, pairs: int, engine: str) -> None:
     """One random plan on one engine, added to a row."""
     start = time.perf_counter()
-    found = audit_plan(random_plan(kind, seed), pairs=pairs, engines=[engine], seed=1000 * seed)
+    plan = random_plan(kind, seed)
+    joins = public_tables(plan.schema)
+    found = audit_plan(plan, joins=joins, pairs=pairs, engines=[engine], seed=1000 * seed, alone=_ALONE)
     row.seconds += time.perf_counter() - start
     held = [each for each in found.lines if each.line.measurement.scope.query == kind]
     row.plans += 1
@@ -38,17 +54,11 @@ def replay(row: Row, kind: str, seed: int, pairs: int, engine: str) -> None:
         print(f"{kind}, plan {seed}: {violation.words}", file=sys.stderr)
 
 
-def replay_kind(kind: str, pairs: int) -> Row:
-    """So many pairs of one kind of query, over many random plans, on DuckDB."""
+def replay_kind(kind: str, engine: str, pairs: int) -> Row:
+    """So many pairs of one kind of query or more, over many random plans, on one engine."""
     row = Row(kind)
     while row.pairs < pairs:
-        replay(row, kind, row.plans, min(_EACH, max(pairs - row.pairs, 20)), "duckdb")
-    return row
-
-
-def replay_engine(name: str, pairs: int) -> Row:
-    """So many pairs of all kinds of queries on another engine."""
-    row = Row(name)
-    for seed, kind in enumerate(KINDS):
-        replay(row, kind, seed, max(1, pairs // len(KINDS)), name)
+        left = pairs - row.pairs
+        steps = min(_EACH, left + left // 2 + 5)  # some are no pairs
+        replay(row, kind, row.plans, steps if ENGINES[engine].together else 100 * steps, engine)
     return row

@@ -1,6 +1,7 @@
 """Tables out: columns as a relation of DuckDB or as a file, with types that are stated and not guessed."""
 
 import errno
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ FORMATS = {
 """How the engine writes files, by their endings."""
 _TYPES = {"i": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN", "O": "VARCHAR"}
 _TABLE, _ARRAYS = "written", "arrays"
+_numbers = itertools.count()
 
 
 def relation_of(columns: Mapping[str, NDArray[Any]]) -> "duckdb.DuckDBPyRelation":
@@ -41,9 +43,13 @@ def relation_of(columns: Mapping[str, NDArray[Any]]) -> "duckdb.DuckDBPyRelation
 
 
 def relation_of_cells(
-    types: Mapping[str, str], rows: Sequence[Sequence[object]]
+    types: Mapping[str, str],
+    rows: Sequence[Sequence[object]],
+    connection: "duckdb.DuckDBPyConnection | None" = None,
 ) -> "duckdb.DuckDBPyRelation":
-    """Rows as a relation on a connection of its own, each column of the type that is stated for it.
+    """Rows as a relation, each column of the type that is stated for it.
+
+    It has a connection of its own, unless one is given that serves many small tables.
 
     >>> relation_of_cells({"age": "INTEGER", "sex": "VARCHAR"}, [(31, "f"), (54, None)]).fetchall()
     [(31, 'f'), (54, None)]
@@ -58,9 +64,10 @@ def relation_of_cells(
         [None if cell is None else str(cell) for cell in cells] if kind == "HUGEINT" else list(cells)
         for cells, kind in zip(listed, types.values(), strict=True)
     ]
-    connection = spilling_connection()
-    connection.execute(f"CREATE TABLE {_TABLE} AS SELECT {', '.join(typed)}", cells)
-    return connection.table(_TABLE)
+    name = _TABLE if connection is None else f"{_TABLE}_{next(_numbers)}"
+    connection = connection or spilling_connection()
+    connection.execute(f"CREATE TABLE {name} AS SELECT {', '.join(typed)}", cells)
+    return connection.table(name)
 
 
 def write_columns(columns: Mapping[str, NDArray[Any]], path: Path, ending: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sourdine.audit.plans.batched import NUMBER, BatchedSource, numbered
-from sourdine.audit.plans.engines import ENGINES
+from sourdine.audit.plans.engines import ENGINES, Workplace
 from sourdine.audit.plans.fault_cases import JOINED, OPEN, RECORDS, UNITS, FaultCase
 from sourdine.audit.plans.movement import movements
 from sourdine.audit.plans.replay import LineAudit, PlanAudit, _Replay
@@ -24,7 +24,10 @@ from sourdine.audit.plans.walk import Layout, Walk
 def test_each_answers_as_if_it_were_alone(case: FaultCase, tmp_path: Path) -> None:
     plan, engine = case.plan(), ENGINES["duckdb"]
     replay = _Replay(
-        PlanAudit(plan, [LineAudit(line) for line in plan.lines], case.joins()), engine, 3, tmp_path
+        PlanAudit(plan, [LineAudit(line) for line in plan.lines], case.joins()),
+        engine,
+        3,
+        Workplace(tmp_path),
     )
     walk = Walk(plan, 3, joins=case.joins())
     steps = walk.steps(30)

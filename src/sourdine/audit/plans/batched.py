@@ -6,7 +6,9 @@ name, and one call serves thousands of tables.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,8 +35,22 @@ class BatchedSource:
 
     def table(self, number: int) -> Source:
         """One of the tables, with what is joined to it."""
-        engine, one = self.source.engine, OneOfMany(self, number)
-        return replace(self.source, engine=replace(engine, base=one) if isinstance(engine, Joined) else one)
+        one = copy(self._first)  # with what was worked out from declarations, the same for all
+        engine: TableEngine = OneOfMany(self, number)
+        if isinstance(one.engine, Joined):
+            joined = copy(one.engine)
+            object.__setattr__(joined, "base", engine)
+            engine = joined
+        object.__setattr__(one, "engine", engine)
+        return one
+
+    @cached_property
+    def _first(self) -> Source:
+        """The first table, with the text that questions to all of them begin from."""
+        engine, one = self.source.engine, OneOfMany(self, 0)
+        first = replace(self.source, engine=replace(engine, base=one) if isinstance(engine, Joined) else one)
+        assert first.view and first.engine.types
+        return first
 
     @property
     def whole(self) -> TableEngine:

@@ -6,7 +6,7 @@ All is chosen by a source of bits: the same seed, the same choices.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from typing import TypeVar
 
 from sourdine.core.randomness.bits import Bits
@@ -58,6 +58,7 @@ class Dice:
 
 Cell = str | int | float | bool | None
 DOUBLE, BIGINT, HUGEINT, VARCHAR, BOOLEAN = "DOUBLE", "BIGINT", "HUGEINT", "VARCHAR", "BOOLEAN"
+DATE, TIMESTAMP = "DATE", "TIMESTAMP"
 _LONG = 1 << 63
 _ODD_DOUBLES = (math.nan, math.inf, -math.inf, 1e300, -1e300, 5e-324, -0.0, float(1 << 62), 0.1, -0.5)
 _ODD_LONGS = (_LONG - 1, -_LONG, 0, -1, 1 << 53, (1 << 53) + 1, 7)
@@ -80,6 +81,14 @@ _ODD_TEXTS = (
 )
 _ODD_FLAGS = ("1", "0", "t", "F", "yes", "maybe", "", "2", "TRUE", " false")
 _ODD_DATES = ("", "2023-02-29", "0000-01-01", "9999-12-31", "infinity", "2024-13-01", "24-01-01", "x", "now")
+_ODD_DAYS = (
+    "infinity",
+    "-infinity",
+    "0001-01-01",
+    "9999-12-31",
+    "1969-12-31",
+)  # of types that hold no other text
+_CLOCKS = ("00:00:00", "23:59:59.999999", "02:30:00", "12:00:00")
 _DAY = timedelta(days=1)
 _MANY_KEYS = 6
 SOME_TEXTS = ("a", "b", "c", "A", "a ", "é")  # of a column whose keys nobody declared
@@ -103,14 +112,14 @@ class Palette:
 def kinds_of(column: Column | None, wide: bool) -> tuple[str, ...]:
     """The types of the engine that a declared column may have; without a declaration, those of a unit.
 
-    `wide` allows for numbers of more than 64 bits.
+    `wide` allows for numbers of more than 64 bits, and for dates and times that are not text.
     """
     if isinstance(column, Integer | Real):
         return (DOUBLE, BIGINT, HUGEINT) if wide else (DOUBLE, BIGINT)
     if isinstance(column, Flag):
         return BOOLEAN, BIGINT
     if isinstance(column, Date | Datetime):
-        return (VARCHAR,)
+        return (VARCHAR, DATE, TIMESTAMP) if wide and column.format is None else (VARCHAR,)
     if isinstance(column, Category):
         if isinstance(column.keys[0], str):
             return (VARCHAR,)
@@ -128,9 +137,7 @@ def palette(column: Column, kind: str) -> Palette:
         odd: list[Cell] = list(_ODD_FLAGS) if kind == VARCHAR else ([2, -1] if kind == BIGINT else [None])
         return Palette([written(cell, kind) for cell in plain], odd)
     if isinstance(column, Date | Datetime):
-        first, last = column.first, column.last
-        days: list[Cell] = [str(first), str(last), str(first + (last - first) / 2), str(last - _DAY)]
-        return Palette(days, [str(first - _DAY), str(last + _DAY), *_ODD_DATES])
+        return _times(column, kind)
     keys: list[Cell] = list(column.keys[:_MANY_KEYS] if isinstance(column, Category) else SOME_TEXTS)
     if isinstance(keys[0], int):
         odds: dict[str, list[Cell]] = {
@@ -186,6 +193,22 @@ def _numbers(column: Integer | Real, kind: str) -> Palette:
     return Palette(
         [written(cell, kind) for cell in plain], [*(written(cell, kind) for cell in near), *odd[kind]]
     )
+
+
+def _times(column: Date | Datetime, kind: str) -> Palette:
+    """Days from the first to the last, with a clock where there may be one, and those beside them."""
+    first, last, pattern = column.first, column.last, column.format
+    inside = [first, last, first + (last - first) / 2, max(first, last - _DAY)]
+
+    def texts(times: Sequence[date]) -> list[Cell]:
+        if pattern is not None:
+            return [each.strftime(pattern) for each in times]
+        days = [each.isoformat(sep=" ") if isinstance(each, datetime) else str(each) for each in times]
+        clocks = [f"{day[:10]} {clock}" for day in days for clock in _CLOCKS]
+        return [*days, *clocks] if kind != DATE else [day[:10] for day in days]
+
+    odd = _ODD_DATES if kind == VARCHAR else _ODD_DAYS
+    return Palette(texts(inside), [*texts([first - _DAY, last + _DAY]), *odd])
 
 
 def written(cell: Cell, kind: str) -> Cell:

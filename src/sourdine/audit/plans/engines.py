@@ -5,22 +5,41 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from shutil import which
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sourdine.audit.plans.cells import BIGINT, BOOLEAN, DOUBLE, VARCHAR, Cell
 from sourdine.audit.plans.walk import Layout, Row
+from sourdine.frames.engines.closed import spilling_connection
 from sourdine.frames.output import relation_of_cells
 
-Make = Callable[[Layout, Sequence[Row], Path], object]
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where made-up tables are put: a folder for files, and one connection for relations."""
+
+    folder: Path
+
+    @cached_property
+    def connection(self) -> "duckdb.DuckDBPyConnection":
+        """A connection that serves all tables of a walk: a new one for each takes longer than its questions."""
+        return spilling_connection()
+
+
+Make = Callable[[Layout, Sequence[Row], Workplace], object]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditedEngine:
     """A way for a table in: how it is made, and what must be installed for it.
 
-    `text` says that every cell is text; `wide` that numbers may have more than 64 bits; `together` that many
+    `text` says that every cell is text; `wide` that numbers may have more than 64 bits, and that
+    dates need not be text; `together` that many
     tables can be asked at once.
     """
 
@@ -45,18 +64,18 @@ def _columns(layout: Layout, rows: Sequence[Row]) -> dict[str, list[Cell]]:
     return {name: list(cells) for name, cells in zip(layout.names, listed, strict=True)}
 
 
-def _relation(layout: Layout, rows: Sequence[Row], folder: Path) -> Any:
-    return relation_of_cells(dict(zip(layout.names, layout.kinds, strict=True)), rows)
+def _relation(layout: Layout, rows: Sequence[Row], place: Workplace) -> Any:
+    return relation_of_cells(dict(zip(layout.names, layout.kinds, strict=True)), rows, place.connection)
 
 
-def _parquet(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
-    path = folder / "made_up.parquet"
-    _relation(layout, rows, folder).write_parquet(str(path))
+def _parquet(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
+    path = place.folder / "made_up.parquet"
+    _relation(layout, rows, place).write_parquet(str(path))
     return path
 
 
-def _csv(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
-    path = folder / "made_up.csv"
+def _csv(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
+    path = place.folder / "made_up.csv"
     lines = [layout.names, *rows]
     path.write_text(
         "".join(f"{','.join(map(_field, line))}\n" for line in lines), encoding="utf-8", newline=""
@@ -69,14 +88,14 @@ def _field(cell: Cell) -> str:
     return "" if cell is None else '"' + str(cell).replace('"', '""').replace("\n", "\r") + '"'
 
 
-def _ndjson(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
-    path = folder / "made_up.ndjson"
+def _ndjson(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
+    path = place.folder / "made_up.ndjson"
     lines = [json.dumps(dict(zip(layout.names, row, strict=True))) for row in rows]
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
 
 
-def _pandas(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
+def _pandas(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
     import pandas as pd
 
     kinds = {DOUBLE: "float64", BIGINT: "Int64", BOOLEAN: "boolean", VARCHAR: "object"}
@@ -89,7 +108,7 @@ def _pandas(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
     )
 
 
-def _objects(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
+def _objects(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
     import pandas as pd
 
     columns = _columns(layout, rows)
@@ -100,7 +119,7 @@ def _floats(cells: Sequence[Cell]) -> list[Any]:
     return [math.nan if cell is None else cell for cell in cells]
 
 
-def _polars(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
+def _polars(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
     import polars as pl
 
     kinds = {DOUBLE: pl.Float64, BIGINT: pl.Int64, BOOLEAN: pl.Boolean, VARCHAR: pl.String}
@@ -108,7 +127,7 @@ def _polars(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
     return pl.DataFrame(_columns(layout, rows), schema=typed)
 
 
-def _arrow(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
+def _arrow(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
     import pyarrow as pa
 
     kinds = {DOUBLE: pa.float64(), BIGINT: pa.int64(), BOOLEAN: pa.bool_(), VARCHAR: pa.string()}
@@ -121,7 +140,7 @@ def _arrow(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
     )
 
 
-def _spark(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
+def _spark(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
     from pyspark.sql import SparkSession
 
     kinds = {DOUBLE: "double", BIGINT: "bigint", BOOLEAN: "boolean", VARCHAR: "string"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sourdine.audit.plans.batched import NUMBER, BatchedSource, numbered
 from sourdine.audit.plans.cells import BIGINT
-from sourdine.audit.plans.engines import ENGINES, AuditedEngine
+from sourdine.audit.plans.engines import ENGINES, AuditedEngine, Workplace
 from sourdine.audit.plans.movement import flaw, movements
 from sourdine.audit.plans.walk import Layout, Walk, WalkStep, some_keys
 from sourdine.core import check
@@ -27,7 +27,7 @@ MOST_PAIRS = 10**7
 _AT_ONCE = 500  # pairs of one walk
 _UNTIL_FOUND = 100  # and where it ends at the first violation
 _ALONE = 50  # of so many tables one is also asked on its own
-_RELEASED = 250  # of so many pairs one is replayed through tables of its own, with a release
+_RELEASED = 5  # of so many of those one is also released, and its neighbour asked on its own too
 _ON_DEMAND = "it takes long to start: name it among the engines"
 Stretch = tuple[AuditedEngine, int, int]  # an engine, the seed of a walk, and how many pairs of it
 Watch = Callable[[Sequence[Stretch]], Iterable[Stretch]]
@@ -93,12 +93,14 @@ def audit_plan(
     seed: int = 1,
     watch: Watch = lambda stretches: stretches,
     until_found: bool = False,
+    alone: int = _ALONE,
 ) -> PlanAudit:
     """Replay made-up neighbouring tables through a plan, on the engines named or on all installed ones.
 
     The exact numbers of each line, before noise and with the same secret, must be within the line's distance;
     those of a query must not move when records come that it leaves out; their shape must not depend on
     records, and no record may raise an error. Tables are made up from declarations: no real one is read.
+    Where an engine takes many tables at once, one in so many is also asked `alone`.
 
     >>> from sourdine.tables import Privacy, Query
     >>> from sourdine.frames import Schema
@@ -111,6 +113,7 @@ def audit_plan(
     """
     pairs = check.integer("audit_plan", "pairs", pairs, 1, MOST_PAIRS)
     seed = check.integer("audit_plan", "seed", seed, 0, 1 << 62)
+    alone = check.integer("audit_plan", "alone", alone, 1, MOST_PAIRS)
     audit = PlanAudit(plan, [LineAudit(line) for line in plan.lines], tuple(joins))
     stretches: list[Stretch] = []
     for engine in _engines(engines):
@@ -123,7 +126,7 @@ def audit_plan(
         stretches += [(engine, seed + at, min(most, few - at * most)) for at in range(-(-few // most))]
     for engine, start, many in watch(stretches):
         with tempfile.TemporaryDirectory() as folder:
-            _Replay(audit, engine, start, Path(folder), until_found).run(many)
+            _Replay(audit, engine, start, Workplace(Path(folder)), until_found, alone).run(many)
         if until_found and audit.violations:
             break
     return audit
@@ -143,8 +146,9 @@ class _Replay:
     audit: PlanAudit
     engine: AuditedEngine
     seed: int
-    folder: Path
+    place: Workplace
     until_found: bool = False
+    spacing: int = _ALONE
     shape: object = None
 
     def run(self, pairs: int) -> None:
@@ -161,9 +165,11 @@ class _Replay:
             exact = self._together(walk.layout, steps)
             if self.until_found and self.audit.violations:
                 return
-            for place in range(0, len(exact), _ALONE):
+            for place in range(0, len(exact), self.spacing):
                 self._same(walk.layout, steps, place, exact[place])
-        every = _RELEASED if self.engine.together else 1
+        else:
+            self._in_turn(walk.layout, steps)
+        every = _RELEASED * self.spacing
         for place in range((len(steps) - 2) % every, len(steps) - 1, every):
             self._alone(walk.layout, steps, place)
 
@@ -182,6 +188,19 @@ class _Replay:
         for place, step in enumerate(steps[1:], 1):
             self._compare(step, exact[place - 1], exact[place], place)
         return exact
+
+    def _in_turn(self, layout: Layout, steps: Sequence[WalkStep]) -> None:
+        """All pairs, each table by questions of its own."""
+        before = None
+        for place, step in enumerate(steps):
+            try:
+                after = self._exact(self._open(layout, step.rows))
+            except Exception as problem:
+                self._violate(None, f"records raised {type(problem).__name__}", pair=max(place, 1))
+                return
+            if before is not None:
+                self._compare(step, before, after, place)
+            before = after
 
     def _same(
         self,
@@ -222,7 +241,7 @@ class _Replay:
     def _open(self, layout: Layout, rows: Sequence[tuple[object, ...]], *others: str) -> Source:
         plan = self.audit.plan
         unit = [] if plan.unit.column is None else [plan.unit.column]
-        table = self.engine.make(layout, rows, self.folder)  # type: ignore[arg-type]
+        table = self.engine.make(layout, rows, self.place)  # type: ignore[arg-type]
         return open_joined(table, plan.schema, self.audit.joins, [*unit, *others])
 
     def _exact(self, source: Source) -> dict[int, tuple[PlannedMeasurement, Exact]]:
