@@ -114,3 +114,10 @@ def test_random_plans_are_of_every_kind_and_many_sorts(kind: str, least: int) ->
     assert many_sorts(plans)
     assert all(kind in [query.name for query in each.queries] for each in plans)
     assert not any(math.isnan(float(line.share)) for each in plans for line in each.lines)
+
+
+def test_plain_tables_hold_what_is_declared_or_nothing() -> None:
+    steps = Walk(plan(), 1, plain=True).steps(60)
+    sites = {row[2] for step in steps for row in step.rows}
+    assert sites == {"n", "s", "e", None}
+    assert not any(step.still for step in steps)

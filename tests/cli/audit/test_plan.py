@@ -6,6 +6,7 @@ import pytest
 
 from sourdine.audit.plans import faults
 from sourdine.audit.plans.engines import ENGINES
+from sourdine.audit.plans.fault import Fault
 from sourdine.audit.plans.faults import FAULTS
 from tests.cli.table_case import Case, build, run
 
@@ -85,7 +86,7 @@ def test_planted_faults_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert code == 0
     assert "caught 2/2" in out
     assert "both ways" in out
-    harmless = faults.Fault(name="nothing at all", wraps=())
+    harmless = Fault(name="nothing at all", wraps=())
     monkeypatch.setattr(faults, "FAULTS", (harmless,))
     code, out, _ = run("audit", "plan", "--faults", "--pairs", "20", "--json")
     assert code == 1

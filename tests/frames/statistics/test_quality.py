@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.audit.plans.engines import ENGINES
+from sourdine.audit.plans.engines import ENGINES, Workplace
 from sourdine.audit.plans.random_plans import random_plan
 from sourdine.audit.plans.walk import Walk
 from sourdine.frames import PrivacyUnit, Schema, Source, open_source
@@ -96,7 +96,7 @@ def test_a_cell_says_what_a_record_counts_as(engine: str, tmp_path: Path) -> Non
         walk = Walk(plan, seed, made.text, made.wide)
         rows = [row for step in walk.steps(30) for row in step.rows]
         others = [] if plan.unit.column is None else [plan.unit.column]
-        source = open_source(made.make(walk.layout, rows, tmp_path), plan.schema, others)
+        source = open_source(made.make(walk.layout, rows, Workplace(tmp_path)), plan.schema, others)
         for name in plan.schema.held.columns:
             agrees(source, name)
         found, ((records,),) = counted(source), source.ask(f"SELECT count(*) FROM {source.name}")

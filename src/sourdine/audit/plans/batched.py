@@ -49,7 +49,8 @@ class BatchedSource:
         """The first table, with the text that questions to all of them begin from."""
         engine, one = self.source.engine, OneOfMany(self, 0)
         first = replace(self.source, engine=replace(engine, base=one) if isinstance(engine, Joined) else one)
-        assert first.view and first.engine.types
+        assert first.view
+        assert first.engine.types
         return first
 
     @property

@@ -153,6 +153,8 @@ def palette(column: Column, kind: str) -> Palette:
 
 def outside(column: Column, kind: str) -> list[Cell]:
     """Cells of a column that are surely missing, where what is missing is dropped."""
+    if isinstance(column, Date | Datetime) and column.format is None:
+        return [None, str(column.first - _DAY)[:10], str(column.last + _DAY)[:10]]
     if not isinstance(column, Category) or isinstance(column.keys[0], int):
         return [None]
     known = [str(key) for key in column.keys]

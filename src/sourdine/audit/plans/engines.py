@@ -27,7 +27,7 @@ class Workplace:
 
     @cached_property
     def connection(self) -> "duckdb.DuckDBPyConnection":
-        """A connection that serves all tables of a walk: a new one for each takes longer than its questions."""
+        """One that serves all tables of a walk: a new one for each takes longer than its questions."""
         return spilling_connection()
 
 

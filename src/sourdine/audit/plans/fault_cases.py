@@ -12,6 +12,7 @@ from sourdine.frames.schema import Schema
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
+from sourdine.tables.sql import SqlTable, read_sql
 
 COLUMNS = {
     "age": {"type": "integer", "lower": -3, "upper": 20},
@@ -20,6 +21,19 @@ COLUMNS = {
     "well": {"type": "flag"},
 }
 _TEXT = {"street": {"type": "text"}}
+_COMPUTED: dict[str, Any] = {
+    "pulse": {"type": "integer", "lower": 40, "upper": 200},
+    "gap": {"expression": {"subtract": ["age", {"multiply": [2, "pay"]}]}},
+    "rate": {"expression": {"divide": ["age", {"nullif": ["pay", 0]}]}},
+    "cube": {"expression": {"multiply": ["age", {"multiply": ["age", "pay"]}]}},
+    "part": {"expression": {"case": [[{"at_least": ["age", 5]}, "pay"]], "else": "age"}},
+    "beat": {"expression": {"subtract": ["pulse", 1]}},
+}
+_DATED: dict[str, Any] = {
+    "seen": {"type": "date", "first": "2024-02-27", "last": "2024-03-02", "period": "day"},
+    "lag": {"expression": {"days": ["seen", {"date": "2024-02-28"}]}},
+}
+_QUOTED = {"shop": {"type": "category", "keys": ["a", "it's", "b"]}}
 _BROUGHT = {"region": {"type": "category", "keys": ["north", "south"]}}
 QUERIES: tuple[dict[str, Any], ...] = (
     {"name": "sums", "ask": ["count", {"sum": "pay"}, {"variance": "age"}], "by": ["site"], "weight": 3},
@@ -30,6 +44,29 @@ QUERIES: tuple[dict[str, Any], ...] = (
     {"name": "best", "ask": [{"top": "site", "k": 1}]},
     {"name": "table", "ask": [{"contingency": ["site", "well"], "consistent": True}]},
 )
+COMPUTED_QUERIES: tuple[dict[str, Any], ...] = (
+    {"name": "gaps", "ask": [{"sum": "gap"}], "by": ["site"]},
+    {"name": "rates", "ask": [{"mean": "rate"}]},
+    {"name": "cubes", "ask": [{"sum": "cube"}]},
+    {"name": "parts", "ask": [{"mean": "part"}], "by": ["site"]},
+    {"name": "beats", "ask": [{"mean": "beat"}]},
+    {"name": "not", "ask": ["count"], "where": [{"not": {"at_least": ["age", 5]}}]},
+    {
+        "name": "either",
+        "ask": ["count"],
+        "where": [{"any": [{"at_least": ["age", 5]}, {"less": ["pay", 0]}]}],
+    },
+)
+DATED_QUERIES: tuple[dict[str, Any], ...] = (
+    {"name": "days", "ask": ["count"], "by": ["seen"]},
+    {"name": "lags", "ask": [{"mean": "lag"}]},
+)
+SQL_QUERIES = {
+    "grown": "SELECT site, COUNT(*) FROM people WHERE age >= 5 AND NOT (pay < 0) GROUP BY site",
+    "people": "SELECT site, COUNT(DISTINCT who) FROM people GROUP BY site",
+    "shops": "SELECT COUNT(*) FROM people WHERE shop = 'it''s'",
+    "either": "SELECT COUNT(*) FROM people WHERE age > 5 OR site IN ('n', 'e')",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +79,14 @@ class FaultCase:
     joined: bool = False
     open: bool = False
     quality: bool = False
+    computed: bool = False
+    dated: bool = False
+    sql: bool = False
+
+    def texts(self, *names: str) -> dict[str, str]:
+        """The queries of these names or all that are asked in SQL, as they are written."""
+        held = SQL_QUERIES if self.sql else {}
+        return {name: text for name, text in held.items() if not names or name in names}
 
     def plan(self, *names: str) -> ReleasePlan:
         """The plan of these queries or of all, made anew, so that a fault of the planner is in it."""
@@ -49,15 +94,24 @@ class FaultCase:
             **COLUMNS,
             **(_TEXT if self.open else {}),
             **(_BROUGHT if self.joined else {}),
+            **(_COMPUTED if self.computed else {}),
+            **(_DATED if self.dated else {}),
+            **(_QUOTED if self.sql else {}),
         }
-        queries = [query for query in QUERIES if not names or query["name"] in names]
+        schema = Schema.read(columns)
+        asked = COMPUTED_QUERIES if self.computed else DATED_QUERIES if self.dated else QUERIES
+        queries = [query for query in asked if not names or query["name"] in names]
         if self.open:
             queries = [{"name": "streets", "ask": ["count"], "by": ["street"]}]
         if self.joined:
             queries = [{"name": "regions", "ask": ["count", {"mean": "age"}], "by": ["region"]}]
+        read = [Query.read(query) for query in queries]
+        if self.sql:
+            table = SqlTable(schema=schema, unit=self.unit)
+            read = [read_sql(text, table, name).query for name, text in self.texts(*names).items()]
         return ReleasePlan(
-            schema=Schema.read(columns),
-            queries=tuple(map(Query.read, queries)),
+            schema=schema,
+            queries=tuple(read),
             privacy=Privacy(epsilon=Fraction(1), delta=self.delta),
             unit=self.unit,
             neighbours=self.neighbours,
@@ -81,4 +135,7 @@ REPLACED = FaultCase(neighbours=Neighbours.REPLACE)
 JOINED, OPEN = FaultCase(joined=True), FaultCase(unit=_WHOSE, delta=1e-6, open=True)
 FITTING, FITTING_UNITS = FaultCase(quality=True), FaultCase(unit=_WHOSE, quality=True)
 FITTING_SQUARED = FaultCase(unit=_WHOSE, quality=True, delta=1e-6, neighbours=Neighbours.REPLACE)
-CASES = (RECORDS, UNITS, REPLACED, SQUARED, JOINED, OPEN, FITTING, FITTING_UNITS, FITTING_SQUARED)
+COMPUTED, DATED = FaultCase(computed=True), FaultCase(dated=True)
+SQL = FaultCase(unit=PrivacyUnit(name="person", column="who", max_rows=2, max_groups=2), sql=True)
+_MORE = (COMPUTED, DATED, SQL)
+CASES = (RECORDS, UNITS, REPLACED, SQUARED, JOINED, OPEN, FITTING, FITTING_UNITS, FITTING_SQUARED, *_MORE)

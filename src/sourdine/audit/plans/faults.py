@@ -3,15 +3,16 @@
 Each fault wraps a function or two on the way from declarations to exact numbers, while it is planted.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from sourdine.audit.plans.asking_faults import ASKING_FAULTS
+from sourdine.audit.plans.fault import Fault, Wrap, with_answer
 from sourdine.audit.plans.fault_cases import (
     FITTING,
     FITTING_SQUARED,
@@ -23,9 +24,7 @@ from sourdine.audit.plans.fault_cases import (
     REPLACED,
     SQUARED,
     UNITS,
-    FaultCase,
 )
-from sourdine.audit.plans.replay import PlanAudit, audit_plan
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.frames import joins as join
 from sourdine.frames import source
@@ -41,55 +40,8 @@ from sourdine.tables.statistics import order
 from sourdine.tables.statistics import partitions as chosen_keys
 from sourdine.tables.statistics.order import TreeCounts
 
-Wrap = Callable[[Any], Any]
 ranks = import_module("sourdine.frames.statistics.ranks")  # not the function
 _MANY = 100
-_PAIRS = 400
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fault:
-    """A fault: what is wrapped, and how, and where it shows."""
-
-    name: str
-    wraps: tuple[tuple[object, str, Wrap], ...]
-    case: FaultCase = UNITS
-    asks: tuple[str, ...] = ("sums",)
-    engine: str = "duckdb"
-
-    @contextmanager
-    def planted(self) -> Iterator[None]:
-        """The fault is there for as long as this lasts."""
-        with ExitStack() as stack:
-            for owner, name, wrap in self.wraps:
-                stack.enter_context(_wrapped(owner, name, wrap))
-            yield
-
-    def examined(self, pairs: int = _PAIRS, seed: int = 1) -> PlanAudit:
-        """The audit of a plan with the fault in it."""
-        with self.planted():
-            plan = self.case.plan(*self.asks)
-            joins = self.case.joins()
-            engines = [self.engine]
-            return audit_plan(plan, joins=joins, pairs=pairs, engines=engines, seed=seed, until_found=True)
-
-
-@contextmanager
-def _wrapped(owner: Any, name: str, wrap: Wrap) -> Iterator[None]:
-    if name not in vars(owner):
-        where = getattr(owner, "__name__", owner)
-        raise LookupError(f"{where} has no '{name}' any more: the fault that wraps it must follow it.")
-    original = vars(owner)[name]
-    setattr(owner, name, wrap(original))
-    try:
-        yield
-    finally:
-        setattr(owner, name, original)
-
-
-def _with(change: Callable[..., Any]) -> Wrap:
-    """A function whose answer is changed: the change gets the answer and what was asked."""
-    return lambda original: lambda *values, **named: change(original(*values, **named), *values)
 
 
 def _distances(
@@ -100,7 +52,7 @@ def _distances(
     def shorter(answer: Distance, measured: Measurement, *_: object) -> Distance:
         return replace(answer, amount=answer.amount / change(answer, measured))
 
-    return tuple((owner, "distance", _with(shorter)) for owner in owners)
+    return tuple((owner, "distance", with_answer(shorter)) for owner in owners)
 
 
 def _view(change: Callable[[str, str], str]) -> tuple[object, str, Wrap]:
@@ -226,7 +178,7 @@ def _as_replaced(original: Any) -> Any:
     return lambda *values, **named: original(*values, **{**named, "neighbours": Neighbours.REPLACE})
 
 
-_ORDERED = _with(lambda turn, *_: f"hash({turn}, count(*) OVER ())")
+_ORDERED = with_answer(lambda turn, *_: f"hash({turn}, count(*) OVER ())")
 FAULTS = (
     Fault(
         name="records of a unit are not bounded",
@@ -281,8 +233,8 @@ FAULTS = (
     Fault(
         name="missing values are counted",
         wraps=(
-            (sums, "valid", _with(lambda *_: "count(*)")),
-            (totals, "valid", _with(lambda *_: "count(*)")),
+            (sums, "valid", with_answer(lambda *_: "count(*)")),
+            (totals, "valid", with_answer(lambda *_: "count(*)")),
         ),
         case=RECORDS,
     ),
@@ -312,16 +264,18 @@ FAULTS = (
     ),
     Fault(
         name="records without a unit are counted",
-        wraps=((source.Source, "unit", _with(lambda sql, *_: f"coalesce(CAST({sql} AS VARCHAR), 'none')")),),
+        wraps=(
+            (source.Source, "unit", with_answer(lambda sql, *_: f"coalesce(CAST({sql} AS VARCHAR), 'none')")),
+        ),
     ),
     Fault(
         name="keys are compared in any case",
-        wraps=((Dialect, "text", _with(lambda sql, *_: sql.replace("COLLATE C", "COLLATE NOCASE"))),),
+        wraps=((Dialect, "text", with_answer(lambda sql, *_: sql.replace("COLLATE C", "COLLATE NOCASE"))),),
         case=RECORDS,
     ),
     Fault(
         name="what is no number raises an error",
-        wraps=((Dialect, "double", _with(lambda sql, *_: sql.replace("TRY_CAST", "CAST"))),),
+        wraps=((Dialect, "double", with_answer(lambda sql, *_: sql.replace("TRY_CAST", "CAST"))),),
         case=RECORDS,
         engine="csv",
     ),
@@ -345,18 +299,19 @@ FAULTS = (
     ),
     Fault(
         name="the rounding of cells depends on others",
-        wraps=((quality, "secret_order", _with(lambda turn, *_: f"hash({turn}, sum(held) OVER ())")),),
+        wraps=((quality, "secret_order", with_answer(lambda turn, *_: f"hash({turn}, sum(held) OVER ())")),),
         case=FITTING_UNITS,
     ),
     Fault(
         name="a cell is told by other records",
-        wraps=((quality, "place_among_cells", _with(lambda sql, *_: f"max({sql}) OVER ()")),),
+        wraps=((quality, "place_among_cells", with_answer(lambda sql, *_: f"max({sql}) OVER ()")),),
         case=FITTING,
     ),
     Fault(
         name="a cell that cannot be read raises an error",
-        wraps=((quality, "place_among_cells", _with(_strictly)),),
+        wraps=((quality, "place_among_cells", with_answer(_strictly)),),
         case=FITTING,
         engine="csv",
     ),
+    *ASKING_FAULTS,
 )

@@ -1,5 +1,6 @@
 """Random expressions and random SQL over declared columns: everything that a record can be asked about."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -177,7 +178,7 @@ class RandomSql:
                 edges, of = form["edges"], self._number(held)
                 whens = (
                     f"WHEN {of} >= {low} AND {of} < {high} THEN 'from {low}'"
-                    for low, high in zip(edges, edges[1:], strict=False)
+                    for low, high in itertools.pairwise(edges)
                 )
                 return f"CASE {' '.join(whens)} END"
             case "case":

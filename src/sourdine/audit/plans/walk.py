@@ -19,7 +19,7 @@ from sourdine.audit.plans.cells import (
 )
 from sourdine.core.distance import Neighbours
 from sourdine.frames.columns import Category, Flag, Integer, Real
-from sourdine.frames.expressions import All, Among, ColumnValue, Comparison, Constant, Expression
+from sourdine.frames.expressions import All, Among, ColumnValue, Comparison, Constant, Expression, Not
 from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.joins import Join, read_public
 from sourdine.frames.keys import Keys
@@ -60,7 +60,8 @@ class WalkStep:
 class Walk:
     """A walk from table to table, for the columns, the unit and the neighbours of a plan.
 
-    The same seed gives the same tables, however many are taken.
+    The same seed gives the same tables, however many are taken. `plain` tables hold what is declared
+    or nothing, so that an engine of its own accord counts them alike.
     """
 
     plan: ReleasePlan
@@ -68,6 +69,7 @@ class Walk:
     text: bool = False
     wide: bool = False
     joins: tuple[Join, ...] = ()
+    plain: bool = False
     dice: Dice = field(init=False)
     layout: Layout = field(init=False)
 
@@ -92,6 +94,8 @@ class Walk:
             public.get(name) if each is None else palette(each, kind)
             for name, each, kind in zip(names, columns, self.layout.kinds, strict=True)
         ]
+        if self.plain:
+            self._palettes = [each and Palette(each.plain, each.plain) for each in self._palettes]
         self._whose = None if unit.column is None else names.index(unit.column)
         self._tokens = [] if self._whose is None else tokens(self.layout.kinds[self._whose])
         self._outsiders = {query.name: self._ways_out(query) for query in self.plan.queries}
@@ -110,7 +114,7 @@ class Walk:
                 yield WalkStep(tuple(row for _, row in rows))
                 continue
             rows = list(rows)
-            if self.dice.one_in(5):
+            if not self.plain and self.dice.one_in(5):
                 nobody = self._whose is not None and self.dice.one_in(3)
                 if still := self._come_unseen(rows) if nobody else self._disturb(rows):
                     yield WalkStep(tuple(row for _, row in rows), still=still, nobody=nobody)
@@ -215,29 +219,40 @@ class Walk:
             self.dice.one(there or self._absent(rows)) if self._whose is not None else self._absent(rows)[0]
         )
         for _ in range(1 + self.dice.below(6)):
-            place, cells = self.dice.one(ways)
             row = list(self._row(token))
-            row[place] = self.dice.one(cells)
+            for place, cells in self.dice.one(ways).items():
+                row[place] = self.dice.one(cells)
             rows.insert(self.dice.below(len(rows) + 1), (token, tuple(row)))
             token = token + 1 if self._whose is None else token
         return frozenset([name])
 
-    def _ways_out(self, query: Query) -> list[tuple[int, list[Cell]]]:
-        """Columns and cells by which a record is surely left out of a query."""
+    def _ways_out(self, query: Query) -> list[dict[int, list[Cell]]]:
+        """Cells of some columns by which a record is surely left out of a query."""
         schema, names, kinds = self.plan.schema, self.layout.names, self.layout.kinds
-        ways = []
+        places = {name: place for place, name in enumerate(names) if place != self._whose}
+        ways: list[dict[int, list[Cell]]] = []
         for name in query.by:
-            place = names.index(name) if name in names else -1
-            if place >= 0 and place != self._whose and _drops(schema, name):
-                ways.append((place, outside(schema.columns[name], kinds[place])))
+            if name in places and _drops(schema, name):
+                ways.append({places[name]: outside(schema.columns[name], kinds[places[name]])})
+            ways += [
+                {places[ours]: [None, *self._palettes[places[ours]].odd]}  # type: ignore[union-attr]
+                for join in self.joins
+                if name in join.columns and _drops(schema, name)
+                for ours, _ in join.on
+                if ours in places and ours not in schema.columns
+            ]
         for condition in query.where:
             simple = _simple(condition)
-            if simple is None or simple.column not in names:
-                continue
-            place = names.index(simple.column)
-            cells = _failing(simple, schema, kinds[place])
-            if place != self._whose and cells:
-                ways.append((place, cells))
+            if simple is not None and simple.column in places:
+                place = places[simple.column]
+                if cells := _failing(simple, schema, kinds[place]):
+                    ways.append({place: cells})
+            # of comparisons with nothing but what is missing, no AND, OR or NOT is true
+            held = condition.columns
+            if _is_logic(condition) and all(name in places and _drops(schema, name) for name in held):
+                ways.append(
+                    {places[name]: outside(schema.columns[name], kinds[places[name]]) for name in held}
+                )
         return ways
 
 
@@ -253,7 +268,8 @@ def _public_keys(joins: Sequence[Join]) -> dict[str, Palette]:
         columns = read_public(join.table, [theirs for _, theirs in join.on])
         for ours, theirs in join.on:
             known = columns[theirs][:_MANY]
-            keys[ours] = Palette(known, ["", "nowhere", *(key.swapcase() for key in known[:4])])
+            near = (key.swapcase() for key in known[:4])
+            keys[ours] = Palette(known, ["", "nowhere", *(key for key in near if key not in columns[theirs])])
     return keys
 
 
@@ -272,6 +288,18 @@ class _Simple:
     keys: tuple[object, ...] | None = None
     at_least: Fraction | None = None
     below: Fraction | None = None
+
+
+def _is_logic(tree: Expression) -> bool:
+    """Whether a condition is made of columns compared with constants, joined by AND, OR and NOT."""
+    match tree:
+        case Comparison(ColumnValue(), _, Constant()) | Among(ColumnValue(), _):
+            return True
+        case All(parts):  # OR is one too
+            return all(map(_is_logic, parts))
+        case Not(part):
+            return _is_logic(part)
+    return False
 
 
 def _simple(tree: Expression) -> _Simple | None:
