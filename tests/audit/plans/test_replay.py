@@ -8,6 +8,7 @@ import pytest
 
 from sourdine.audit.plans import PlanAudit, audit_plan, replay
 from sourdine.audit.plans.engines import ENGINES
+from sourdine.audit.plans.fault import Fault
 from sourdine.audit.plans.fault_cases import (
     CASES,
     COMPUTED,
@@ -23,7 +24,6 @@ from sourdine.audit.plans.fault_cases import (
     UNITS,
     FaultCase,
 )
-from sourdine.audit.plans.fault import Fault
 from sourdine.audit.plans.faults import FAULTS
 from sourdine.audit.plans.random_columns import public_tables
 from sourdine.audit.plans.random_plans import KINDS, random_plan

@@ -21,7 +21,7 @@ from sourdine.frames.statistics.totals import Totals
 from sourdine.tables.measurements.measurement import expect
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
-from sourdine.tables.release import exact_of
+from sourdine.tables.scans import exact_of
 from sourdine.tables.sql import SqlTable, read_sql
 from sourdine.tables.statistics import Count, Units
 from sourdine.testing import SeededBits

@@ -65,8 +65,20 @@ class QuerySteps:
                     f"The query '{self.query}' shows its rows by '{name}', which has other rows than "
                     f"'{self.ask[0].label}'. Ask for it in a query of its own."
                 )
+        self._check_names(tuple(rows), first.columns)
         for each in self.show.having:
             self._check_filter(each, each.of in rows, schema)
+
+    def _check_names(self, labels: tuple[str, ...], columns: tuple[str, ...]) -> None:
+        names = self.show.names
+        for label in names:
+            if label not in labels:
+                raise InvalidParameter(
+                    f"The query '{self.query}' names '{label}', which it does not ask for. Ask for it."
+                )
+        called = [*(names.get(label, label) for label in labels), *columns]
+        if len(set(called)) != len(called) or not all(names.values()):
+            raise InvalidParameter(f"Two things in '{self.query}' would have one name. Rename one of them.")
 
     def _rows_of(self, each: Statistic, schema: Schema) -> AnswerRows:
         """What tells its keys is everything that is said of it but the columns that it is about."""

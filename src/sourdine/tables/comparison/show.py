@@ -52,11 +52,12 @@ class RowOrder(Declared):
 
 
 class Show(Declared):
-    """Which rows are shown, in which order, and how many at most."""
+    """Which rows are shown, in which order, and how many at most; `names` are what answers are called."""
 
     having: tuple[RowFilter, ...] = Field(default=(), max_length=64)
     order: tuple[RowOrder, ...] = Field(default=(), max_length=64)
     limit: int | None = Field(default=None, ge=1, le=1 << 40)
+    names: Mapping[str, str] = Field(default_factory=dict, exclude_if=lambda held: not held)
 
     @model_validator(mode="before")
     @classmethod
@@ -69,7 +70,7 @@ class Show(Declared):
         return (*(each.of for each in self.having), *(each.of for each in self.order))
 
     def __bool__(self) -> bool:
-        return bool(self.having or self.order or self.limit is not None)
+        return bool(self.having or self.order or self.names or self.limit is not None)
 
     def apply(self, answers: Sequence[Answer]) -> list[Answer]:
         """The same answers with some rows in some order: those of them that have the same keys as the first.
@@ -83,7 +84,8 @@ class Show(Declared):
         rows = self._rows(
             {each.statistic: each for each, like in zip(answers, alike, strict=True) if like}, first
         )
-        return [_taken(each, rows) if like else each for each, like in zip(answers, alike, strict=True)]
+        taken = [_taken(each, rows) if like else each for each, like in zip(answers, alike, strict=True)]
+        return [replace(each, statistic=self.names.get(each.statistic, each.statistic)) for each in taken]
 
     def _rows(self, answers: Mapping[str, Answer], first: Answer) -> NDArray[np.int64]:
         rows = np.arange(len(first.keys))

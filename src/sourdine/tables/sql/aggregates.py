@@ -1,13 +1,19 @@
 """From the aggregates of SQL to statistics, and from arithmetic on them to what is computed of answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sqlglot import exp
 
 from sourdine.frames.expressions import All, Case, ColumnValue, Constant, Expression, IsMissing, Multiply, Not
-from sourdine.tables.comparison.steps import AnswerDifference, AnswerFormula, AnswerRatio, AnswerStep
+from sourdine.tables.comparison.steps import (
+    AnswerDifference,
+    AnswerFormula,
+    AnswerRatio,
+    AnswerShare,
+    AnswerStep,
+)
 from sourdine.tables.sql.constants import number_of
 from sourdine.tables.sql.record import SqlRecords
 from sourdine.tables.sql.terms import Term, has_aggregate, plain_number, scaled, without_factor
@@ -52,6 +58,7 @@ class Aggregates:
     conditions: list[Expression] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     levels: dict[str, set[float]] = field(default_factory=dict)
+    keys: Sequence[str] = ()  # what is grouped by
     alone: bool = False  # a single aggregate is asked for
     alias: str = ""  # what the aggregate that is being read is called
 
@@ -139,10 +146,43 @@ class Aggregates:
     def _ratio(self, top: exp.Expr, bottom: exp.Expr, node: exp.Expr) -> Term:
         """A ratio that one measurement tells, where there is one, or else of two answers."""
         top, factor = without_factor(top)
+        if isinstance(window := bottom.unnest(), exp.Window):
+            return scaled(self._stepped(self._part_of_total(top, window, node)), factor)
         if (statistic := self._weighted(top, bottom) or self._share(top, bottom)) is not None:
             return scaled(Term(self._ask(statistic)), factor)
         above, below = self._two(top, bottom, node)
         return scaled(self._stepped(AnswerRatio(above, per=below)), factor)
+
+    def _part_of_total(self, top: exp.Expr, window: exp.Window, node: exp.Expr) -> AnswerShare:
+        """COUNT(*) / SUM(COUNT(*)) OVER (), or OVER (PARTITION BY ...), from the released counts alone."""
+        text = self.records.text
+        total, parts = window.this, window.args.get("partition_by") or []
+        text.only(window, "this", "partition_by", "over")
+        if not (isinstance(total, exp.Sum) and total.this.unnest() == top and self.keys):
+            raise text.refuse(
+                node,
+                "The share of a group in a total is asked for by COUNT(*) / SUM(COUNT(*)) OVER (), or "
+                "SUM(x) / SUM(SUM(x)) OVER (), with GROUP BY. Release other sums, and compute on them.",
+            )
+        text.only(total, "this")
+        named = [self._key_named(each) for each in parts]
+        others = [key for key in self.keys if key not in named]
+        if parts and len(others) != 1:
+            raise text.refuse(
+                parts[0], "PARTITION BY names what is grouped by, all but one: its keys share a total."
+            )
+        self.alias = ""
+        return AnswerShare(self.label(top), column=others[0] if parts else None)
+
+    def _key_named(self, node: exp.Expr) -> str:
+        """What is grouped by that a word of PARTITION BY means."""
+        if isinstance(node, exp.Column) and node.name in self.keys:
+            return node.name
+        tree = self.records.read(node)
+        for each in self.keys:
+            if self.derived.get(each, ColumnValue(each)) == tree:
+                return each
+        raise self.records.text.refuse(node, "This is not grouped by. Name what GROUP BY names.")
 
     def _two(self, one: exp.Expr, other: exp.Expr, node: exp.Expr) -> tuple[str, str]:
         """The labels of two answers to compare, each of which is one number a group."""
@@ -213,6 +253,9 @@ class Aggregates:
             return self._filtered(node)
         if isinstance(node, exp.Count):
             return self._count(node)
+        if isinstance(node, exp.CountIf):
+            text.only(node, "this")
+            return self._ask(Sum(self._indicator(records.read(node.this))))
         if isinstance(node, _EXTREMES):
             raise text.refuse(
                 node, "This is the value of one record. Ask for a quantile, such as QUANTILE_CONT(age, 0.01)."

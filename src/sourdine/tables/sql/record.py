@@ -1,7 +1,7 @@
 """From the words of SQL to expressions of one record. What is not listed here is refused."""
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
@@ -153,6 +153,10 @@ class SqlRecords:
 
     def _compared(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "expression")
+        if _is_null(node.this) or _is_null(node.expression):
+            raise self.text.refuse(
+                node, "Nothing equals NULL, nor differs from it. Write IS NULL or IS NOT NULL."
+            )
         left, right = self._dated(self._read(node.this), self._read(node.expression))
         sign = SIGNS[type(node)]
         if isinstance(left, Constant):
@@ -198,6 +202,12 @@ class SqlRecords:
 
     def _among(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "expressions")
+        for each in filter(_is_null, node.expressions):
+            raise self.text.refuse(
+                node if each.meta.get("start") is None else each,
+                "Nothing equals NULL, so that it adds nothing to IN, and NOT IN holds for no record. Leave "
+                "it out of the list, and write OR x IS NULL for records where x is missing.",
+            )
         keys = [self._read(each) for each in node.expressions]
         tree = self._read(node.this)
         if not all(isinstance(each, Constant) for each in keys):
@@ -229,17 +239,32 @@ class SqlRecords:
         for each in node.args["ifs"]:
             self.text.only(each, "this", "true")
             condition = exp.EQ(this=subject, expression=each.this) if subject is not None else each.this
-            whens.append((self._read(condition), self._read(each.args["true"])))
-        default = node.args.get("default")
-        absent = default is None or isinstance(default, exp.Null)
-        return Case(tuple(whens), None if absent or default is None else self._read(default))
+            whens.append((condition, each.args["true"]))
+        return self._chosen(node, whens, node.args.get("default"))
 
     def _if(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "true", "false")
-        other = node.args.get("false")
-        absent = other is None or isinstance(other, exp.Null)
-        when = self._read(node.this), self._read(node.args["true"])
-        return Case((when,), None if absent or other is None else self._read(other))
+        return self._chosen(node, [(node.this, node.args["true"])], node.args.get("false"))
+
+    def _chosen(
+        self, node: exp.Expr, whens: Sequence[tuple[exp.Expr, exp.Expr]], other: exp.Expr | None
+    ) -> Expression:
+        """A choice; where it is THEN NULL, the values after it are for records of which that is not true."""
+        chosen: list[tuple[Expression, Expression]] = []
+        otherwise: list[Expression] = []
+        for when, value in whens:
+            condition = self._read(when)
+            if _is_null(value):
+                otherwise.append(Not(Coalesce((condition, Constant(False)))))
+                continue
+            chosen.append((All((*otherwise, condition)) if otherwise else condition, self._read(value)))
+        last = None if other is None or _is_null(other) else self._read(other)
+        if not chosen and last is None:
+            raise self.text.refuse(node, "This is always missing. Give a value for some records.")
+        if otherwise and last is not None:
+            chosen.append((All(tuple(otherwise)) if len(otherwise) > 1 else otherwise[0], last))
+            last = None
+        return Case(tuple(chosen), last)
 
     def _power(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "expression")
@@ -337,6 +362,10 @@ _SPECIAL: Mapping[type[exp.Expr], Callable[[SqlRecords, Any], Expression]] = {
     exp.Lower: SqlRecords._letters,
     exp.Anonymous: SqlRecords._named,
 }
+
+
+def _is_null(node: exp.Expr) -> bool:
+    return isinstance(node.unnest(), exp.Null)
 
 
 def _is_number(tree: Expression, kinds: Kinds) -> bool:

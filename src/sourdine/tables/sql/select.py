@@ -7,14 +7,13 @@ from sqlglot import exp
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions import Case, ColumnValue, Expression, KeyKind, TimeBetween, walk
-from sourdine.tables.comparison.show import EVERYTHING, RowFilter, RowOrder, Show
+from sourdine.tables.comparison.show import EVERYTHING, Show
 from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.query import Query
 from sourdine.tables.sql.aggregates import Aggregates, is_aggregate
-from sourdine.tables.sql.constants import literal_of, number_of
-from sourdine.tables.sql.sources import RecordScope, Sources, SqlTable
+from sourdine.tables.sql.rows import ShownRows
+from sourdine.tables.sql.sources import RecordScope, SqlTable
 from sourdine.tables.sql.text import SqlText
-from sourdine.tables.sql.vocabulary import SIGNS
 from sourdine.tables.statistics import Contingency, Quantiles, Statistic, Top
 
 _SELECT = (
@@ -29,8 +28,6 @@ _SELECT = (
     "with_",
     "operation_modifiers",
 )
-_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_PAID = "all groups are measured and paid for; LIMIT and HAVING hide rows of the answer and save nothing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +77,7 @@ def read_block(block: Mapping[str, object], table: SqlTable) -> SqlQuestion:
     return question
 
 
-class _Reader(Sources):
+class _Reader(ShownRows):
     """Reads the outermost SELECT."""
 
     def question(self, select: exp.Select, name: str) -> SqlQuestion:
@@ -110,12 +107,13 @@ class _Reader(Sources):
         self._check_items(items)
         aggregates.alone = sum(map(is_aggregate, select.walk())) == 1
         keys, rolled = self._keys(select.args.get("group"), items, aggregates)
+        aggregates.keys = keys
         if (top := self._top(select, items, keys, aggregates)) is not None:
             return self._query(name, scope, aggregates, (top,))
         labels, shown = self._labels(items, [*keys, *rolled], aggregates)
         if rolled:
             return self._query(name, scope, aggregates, (self._table(rolled, aggregates, select),))
-        show = self._show(select, items, labels, keys, aggregates)
+        show = self.show(select, items, labels, keys, aggregates)
         if not aggregates.statistics:
             raise self.text.refuse(select.expressions[0], "Ask for an aggregate too, such as COUNT(*).")
         by = tuple(shown.get(each, each) for each in keys)
@@ -159,8 +157,8 @@ class _Reader(Sources):
             )
         alias = ""
         if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
-            node, alias = items[self._place(node, items)]
-        elif isinstance(node, exp.Column) and not node.table and not self._declared(node.name, aggregates):
+            node, alias = items[self.place(node, items)]
+        elif isinstance(node, exp.Column) and not node.table and not self.declared(node.name, aggregates):
             node, alias = next(((each, name) for each, name in items if name == node.name), (node, ""))
         else:
             alias = next((name for each, name in items if each == node and name), "")
@@ -168,29 +166,11 @@ class _Reader(Sources):
             raise self.text.refuse(node, "An aggregate is not known before records are grouped.")
         return self._named(aggregates.records.read(node), alias, aggregates)
 
-    def _place(self, node: exp.Expr, items: Sequence[tuple[exp.Expr, str]]) -> int:
-        """The place of an item that is named by its number."""
-        place = number_of(node)
-        if place is None or not 1 <= place <= len(items):
-            raise self.text.refuse(node, f"SELECT has {len(items)} columns. Name one of them.")
-        return int(place) - 1
-
-    def _declared(self, name: str, aggregates: Aggregates) -> bool:
-        return any(each.casefold() == name.casefold() for each in aggregates.records.columns)
-
-    def _free(self, alias: str, aggregates: Aggregates) -> str:
-        """What AS says, or nothing if a column of the question or of the table is called so."""
-        taken_names = (*self.table.schema.columns, self.table.unit.column or "")
-        taken = self._declared(alias, aggregates) or alias.casefold() in (
-            each.casefold() for each in taken_names
-        )
-        return "" if taken else alias
-
     def _named(self, tree: Expression, alias: str, aggregates: Aggregates) -> str:
         """What an expression to group by is called: as in AS, unless a column is called so."""
         if isinstance(tree, ColumnValue):
             return tree.name
-        return aggregates.keep(self._free(alias, aggregates) or tree.label, tree)
+        return aggregates.keep(self.free(alias, aggregates) or tree.label, tree)
 
     def _labels(
         self, items: Sequence[tuple[exp.Expr, str]], keys: Sequence[str], aggregates: Aggregates
@@ -200,7 +180,7 @@ class _Reader(Sources):
         shown: dict[str, str] = {}
         for node, alias in items:
             if any(map(is_aggregate, node.walk())):
-                aggregates.alias = self._free(alias, aggregates)
+                aggregates.alias = self.free(alias, aggregates)
                 labels[alias or node.sql()] = aggregates.label(node)
                 aggregates.alias = ""
                 continue
@@ -255,7 +235,7 @@ class _Reader(Sources):
         _, shown = self._labels(items, keys, aggregates)
         if ranked == "count" and by_units:
             aggregates.notes.append(f"the top are those that most {plural(self.table.unit.name)} have")
-        return Top(shown.get(keys[0], keys[0]), self._limit(limit))
+        return Top(shown.get(keys[0], keys[0]), self.limit(limit))
 
     def _table(self, rolled: Sequence[str], aggregates: Aggregates, select: exp.Select) -> Statistic:
         others = [each for each in aggregates.statistics if each != "count"]
@@ -268,93 +248,6 @@ class _Reader(Sources):
                 )
         aggregates.notes.append("every sum over some of the columns is shown")
         return Contingency(rolled)
-
-    # --- how it is shown
-
-    def _show(
-        self,
-        select: exp.Select,
-        items: Sequence[tuple[exp.Expr, str]],
-        labels: Mapping[str, str],
-        keys: Sequence[str],
-        aggregates: Aggregates,
-    ) -> Show:
-        having, order, limit = (select.args.get(word) for word in ("having", "order", "limit"))
-        filters: list[RowFilter] = []
-        if having is not None:
-            self.text.only(having, "this")
-            filters = self._filters(having.this, labels, keys, aggregates)
-        orders = []
-        if order is not None:
-            self.text.only(order, "expressions")
-            for each in order.expressions:
-                self.text.only(each, "this", "desc", "nulls_first")
-                of = self._reference(each.this, items, labels, keys, aggregates)
-                orders.append(RowOrder(of=of, descending=bool(each.args.get("desc"))))
-        most = None if limit is None else self._limit(limit)
-        if filters or most is not None:
-            aggregates.notes.append(_PAID)
-        return Show(having=tuple(filters), order=tuple(orders), limit=most)
-
-    def _limit(self, node: exp.Expr) -> int:
-        self.text.only(node, "expression")
-        number = number_of(node.expression)
-        if number is None or number.denominator != 1 or number < 1:
-            raise self.text.refuse(node, "LIMIT is a whole number above 0, written out.")
-        return int(number)
-
-    def _reference(
-        self,
-        node: exp.Expr,
-        items: Sequence[tuple[exp.Expr, str]],
-        labels: Mapping[str, str],
-        keys: Sequence[str],
-        aggregates: Aggregates,
-    ) -> str:
-        """The answer, or the key, that a word in ORDER BY or HAVING means."""
-        if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
-            return self._reference(items[self._place(node, items)][0], items, labels, keys, aggregates)
-        if isinstance(node, exp.Column) and node.name in labels:
-            return labels[node.name]
-        if any(map(is_aggregate, node.walk())):
-            return aggregates.label(node)
-        if isinstance(node, exp.Column) and node.name in keys:
-            return node.name
-        tree = aggregates.records.read(node)
-        for each in keys:
-            if aggregates.derived.get(each, ColumnValue(each)) == tree:
-                return each
-        raise self.text.refuse(node, "Sort and filter by what SELECT asks for, or by what is grouped by.")
-
-    def _filters(
-        self,
-        node: exp.Expr,
-        labels: Mapping[str, str],
-        keys: Sequence[str],
-        aggregates: Aggregates,
-        opposite: bool = False,
-    ) -> list[RowFilter]:
-        node = node.unnest()
-        if isinstance(node, exp.Not):
-            return self._filters(node.this, labels, keys, aggregates, opposite=not opposite)
-        if isinstance(node, exp.And) and not opposite:
-            return [
-                each
-                for part in (node.this, node.expression)
-                for each in self._filters(part, labels, keys, aggregates)
-            ]
-        if type(node) not in SIGNS:
-            raise self.text.refuse(node, "HAVING compares answers or keys with constants, joined by AND.")
-        self.text.only(node, "this", "expression")
-        left, right, sign = node.this, node.expression, SIGNS[type(node)]
-        if literal_of(left) is not None:
-            left, right = right, left
-            sign = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(sign, sign)
-        value = literal_of(right)
-        if value is None:
-            raise self.text.refuse(right, "HAVING compares with constants.")
-        of = self._reference(left, [], labels, keys, aggregates)
-        return [RowFilter(of=of, sign=_OPPOSITE[sign] if opposite else sign, value=value)]  # type: ignore[arg-type]
 
     def _notes(self, aggregates: Aggregates) -> Iterator[str]:
         """What is computed otherwise than somebody may think."""
