@@ -1,6 +1,9 @@
 """The tidy table in columns is the one that `rows` has row by row."""
 
+import dataclasses
+import json
 import math
+import sys
 from itertools import chain
 from pathlib import Path
 
@@ -15,6 +18,8 @@ from sourdine.core.text.escaping import csv_text, inert
 from sourdine.frames.keys import TEXT, Cell, Keys
 from sourdine.tables.answers.answer import Answer, Answers, write_answers
 from sourdine.tables.answers.estimate import GroupEstimate
+
+LARGEST = sys.float_info.max
 
 
 def answer(
@@ -35,7 +40,12 @@ def answer(
 
 
 TOWNS = Keys.of_columns(np.array(["=1+1", "a,b", 'say "hi"', "é", "-3.2"], dtype=TEXT))
+HALF_OPEN = dataclasses.replace(  # of two intervals one has no end at all
+    answer("ratio", ("code",), Keys.product([[1, 2]])),
+    estimate=GroupEstimate(np.array([1.5, 2.5]), np.array([1.0, -LARGEST]), np.array([2.0, LARGEST])),
+)
 CASES: dict[str, tuple[Answer, ...]] = {
+    "half open": (HALF_OPEN,),
     "texts": (answer("count", ("town",), TOWNS, whole=True),),
     "numbers": (answer("mean", ("code", "well"), Keys.product([[3, 1], [True, False]])),),
     "levels": (answer("quantiles", ("quantile",), Keys.product([[0.25, 0.5]]), bounded=False),),
@@ -102,3 +112,14 @@ def test_files_hold_the_rows(case: str, tmp_path: Path) -> None:
     ]
     assert found.fetchall() == wanted
     assert found.columns == list(answers.columns)
+
+
+def test_an_end_that_there_is_not_is_empty_in_every_file(tmp_path: Path) -> None:
+    """Seen to fail: the largest float stood there, which a spreadsheet adds up."""
+    answers = Answers((HALF_OPEN,), 0.95)
+    assert answers.csv().splitlines()[2] == '"q, 1",ratio,2,2.5,,,people'
+    assert [row["upper"] for row in json.loads(answers.json())["rows"]] == [2.0, None]
+    write_answers(answers, tmp_path / "a.parquet")
+    found = duckdb.sql(f"SELECT lower, upper FROM '{tmp_path / 'a.parquet'}'").fetchall()
+    assert found == [(1.0, 2.0), (None, None)]
+    assert answers.to_polars()["lower"].to_list() == [1.0, None]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ import numpy as np
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure
+from sourdine.core.format import endless
 from sourdine.core.view import Viewable, figure_of
 from sourdine.frames.keys import Cell, KeyColumn, Keys
 from sourdine.frames.output import write_columns
@@ -28,6 +30,7 @@ ALL = "all"
 NO_INTERVAL = "no interval"
 _LISTED = 8
 _SHOWN = 4  # values in a line
+_ENDLESS = sys.float_info.max  # what stands for no end of an interval, which tables and files leave empty
 _ENDS = ("lower", "upper")
 _BEFORE, _AFTER, _NOTE = ("query", "statistic"), ("value", *_ENDS, "measure"), "note"
 
@@ -190,13 +193,16 @@ class Answers(Viewable):
         return tuple(dict.fromkeys(name for answer in self.each for name in answer.columns))
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
-        """The tidy table: a row for each value, a column for each key, empty where it does not apply."""
+        """The tidy table: a row for each value, a column for each key, empty where it does not apply.
+
+        An end that an interval does not have is empty too.
+        """
         names, noted = self._keys, self._notes
         for answer in self.each:
             notes = [answer.note or None for _ in noted]
             for key, *numbers in answer.rows():
                 cells_by_name = dict(zip(answer.columns, key, strict=True))
-                shown = (None if math.isnan(x) else round(x) if answer.whole else x for x in numbers)
+                shown = (None if empty(x) else round(x) if answer.whole else x for x in numbers)
                 yield (
                     answer.query,
                     answer.statistic,
@@ -230,9 +236,8 @@ class Answers(Viewable):
             )
         whole = np.repeat([answer.whole for answer in self.each], sizes)
         for end in ("value", *_ENDS):
-            result[end] = NumberColumn(
-                np.concatenate([getattr(answer.estimate, end) for answer in self.each]), whole
-            )
+            numbers = np.concatenate([getattr(answer.estimate, end) for answer in self.each])
+            result[end] = NumberColumn(np.where(np.abs(numbers) < _ENDLESS, numbers, np.nan), whole)
         result["measure"] = same(answer.measure for answer in self.each)
         for name in self._notes:
             result[name] = same(answer.note or None for answer in self.each)
@@ -286,6 +291,15 @@ def _installed(package: str) -> Iterator[None]:
         raise InvalidParameter(
             f"{package} is not installed. Install it, or use rows() with columns."
         ) from None
+
+
+def empty(number: float) -> bool:
+    """Whether a file has nothing for a number: there is none, or it stands for no end of an interval.
+
+    >>> empty(math.nan), empty(-sys.float_info.max), empty(1e300)
+    (True, True, False)
+    """
+    return math.isnan(number) or endless(number)
 
 
 def write_answers(answers: Answers, path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from sourdine.core import disk
 from sourdine.core.text.escaping import csv_text, inert, tame
 from sourdine.frames.keys import Cell
+from sourdine.tables.answers.answer import empty
 from sourdine.tables.crosstabs.cells import CrossCells
 
 _SIGNS = re.compile(r"([\\`*_\[\]<>|~&])")
@@ -45,7 +46,7 @@ def _rows(table: CrossCells) -> Iterator[list[Cell]]:
 
 
 def _number(number: float, whole: bool) -> float | int | None:
-    if math.isnan(number):
+    if empty(number):
         return None
     return int(number) if whole and number == math.trunc(number) else number
 
