@@ -45,11 +45,11 @@ def _unguarded(original: Any) -> Any:
 def _at_the_ends(original: Any) -> Any:
     """Days before the first count as the first, and later ones as the last."""
 
-    def time_in(held: str, column: Any, kind: str, dialect: Any) -> str:
-        found = original(held, column, kind, dialect)
+    def time_in(cell: str, column: Any, kind: str, dialect: Any) -> str:
+        sql = original(cell, column, kind, dialect)
         first, last = moments._moments(column)
         ends = f"greatest({first // DAY}, least({last // DAY}, 0))"
-        return f"coalesce({found}, CASE WHEN {held} IS NOT NULL THEN {ends} END)"
+        return f"coalesce({sql}, CASE WHEN {cell} IS NOT NULL THEN {ends} END)"
 
     return time_in
 
@@ -57,9 +57,9 @@ def _at_the_ends(original: Any) -> Any:
 def _far_days(original: Any) -> Any:
     """Every day that can be read is kept, wherever it lies."""
 
-    def time_in(held: str, column: Any, kind: str, dialect: Any) -> str:
+    def time_in(cell: str, column: Any, kind: str, dialect: Any) -> str:
         wide = column.model_copy(update={"first": column.first.replace(year=1900)})
-        return str(original(held, wide, kind, dialect))
+        return str(original(cell, wide, kind, dialect))
 
     return time_in
 
@@ -70,9 +70,9 @@ def _from_the_earliest(original: Any) -> Any:
     def view(table: source.Source) -> str:
         column = table.schema.columns["seen"]
         assert isinstance(column, Date)
-        found, first = original.func(table), days_of(column.first)
+        sql, first = original.func(table), days_of(column.first)
         shifted = f"{_TIME} - min({_TIME}) OVER () + ({first})"
-        return f"(SELECT * REPLACE ({shifted} AS {_TIME}) FROM {found})"
+        return f"(SELECT * REPLACE ({shifted} AS {_TIME}) FROM {sql})"
 
     return property(view)
 
@@ -88,8 +88,8 @@ def _strict(sql: str, dialect: Any, text: str) -> str:
 
 def _always_and(original: Any) -> Any:
     def joined(records: SqlRecords, node: Any) -> All:
-        found = original(records, node)
-        return All(found.of)
+        sql = original(records, node)
+        return All(sql.of)
 
     return joined
 
@@ -193,7 +193,7 @@ ASKING_FAULTS = (
     ),
     Fault(
         name="COUNT DISTINCT counts records",
-        wraps=((Asked, "_distinct", lambda _: lambda asked, node: asked._asked(Count())),),
+        wraps=((Asked, "_distinct", lambda _: lambda reader, node: reader._asked(Count())),),
         case=SQL,
         asks=("people",),
     ),

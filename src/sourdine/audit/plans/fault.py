@@ -40,12 +40,12 @@ class Fault:
             plan = self.case.plan(*self.asks)
             joins = self.case.joins()
             engines = [self.engine]
-            found = audit_plan(plan, joins=joins, pairs=pairs, engines=engines, seed=seed, until_found=True)
-            if found.good and (texts := self.case.texts(*self.asks)):
+            audit = audit_plan(plan, joins=joins, pairs=pairs, engines=engines, seed=seed, until_found=True)
+            if audit.good and (texts := self.case.texts(*self.asks)):
                 with TemporaryDirectory() as folder:
                     wrong = misread(texts, plan.schema, plan.unit, Workplace(Path(folder)), seed)
-                found.violations += [_not_as_written(name, pair, seed) for name, pair in wrong.items()]
-            return found
+                audit.violations += [_not_as_written(name, pair, seed) for name, pair in wrong.items()]
+            return audit
 
 
 def _not_as_written(name: str, pair: int, seed: int) -> Violation:

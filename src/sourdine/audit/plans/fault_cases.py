@@ -85,8 +85,8 @@ class FaultCase:
 
     def texts(self, *names: str) -> dict[str, str]:
         """The queries of these names or all that are asked in SQL, as they are written."""
-        held = SQL_QUERIES if self.sql else {}
-        return {name: text for name, text in held.items() if not names or name in names}
+        texts = SQL_QUERIES if self.sql else {}
+        return {name: text for name, text in texts.items() if not names or name in names}
 
     def plan(self, *names: str) -> ReleasePlan:
         """The plan of these queries or of all, made anew, so that a fault of the planner is in it."""
@@ -99,8 +99,8 @@ class FaultCase:
             **(_QUOTED if self.sql else {}),
         }
         schema = Schema.read(columns)
-        asked = COMPUTED_QUERIES if self.computed else DATED_QUERIES if self.dated else QUERIES
-        queries = [query for query in asked if not names or query["name"] in names]
+        blocks = COMPUTED_QUERIES if self.computed else DATED_QUERIES if self.dated else QUERIES
+        queries = [query for query in blocks if not names or query["name"] in names]
         if self.open:
             queries = [{"name": "streets", "ask": ["count"], "by": ["street"]}]
         if self.joined:

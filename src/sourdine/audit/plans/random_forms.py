@@ -107,11 +107,11 @@ class RandomSql:
         dice, forms = self.forms.dice, self.forms
         keys = [self._key(forms.key()) for _ in range(dice.below(3))]
         named = [f"{key} AS k{place}" for place, key in enumerate(keys)]
-        asked = [self._aggregate() for _ in range(1 + dice.below(2))]
+        aggregates = [self._aggregate() for _ in range(1 + dice.below(2))]
         joined = "".join(
             f" {dice.one(['JOIN', 'LEFT JOIN'])} {name} ON {on}" for name, on in self.joins.items()
         )
-        text = f"SELECT {', '.join([*named, *asked])} FROM people{joined}"
+        text = f"SELECT {', '.join([*named, *aggregates])} FROM people{joined}"
         if dice.one_in(2):
             text += f" WHERE {self._truth(forms.truth())}"
         if keys:
@@ -121,12 +121,18 @@ class RandomSql:
 
     def _aggregate(self) -> str:
         dice, number = self.forms.dice, self._number(self.forms.number())
-        asked = ["COUNT(*)", f"COUNT({number})", f"SUM({number})", f"AVG({number})", f"VAR_POP({number})"]
-        asked += [f"COUNT(*) FILTER (WHERE {self._truth(self.forms.truth())})", f"MEDIAN({number})"]
-        asked += [f"SUM({number}) / COUNT(*)"]
+        aggregates = [
+            "COUNT(*)",
+            f"COUNT({number})",
+            f"SUM({number})",
+            f"AVG({number})",
+            f"VAR_POP({number})",
+        ]
+        aggregates += [f"COUNT(*) FILTER (WHERE {self._truth(self.forms.truth())})", f"MEDIAN({number})"]
+        aggregates += [f"SUM({number}) / COUNT(*)"]
         if self.unit is not None:
-            asked += [f"COUNT(DISTINCT {quoted(self.unit)})"] * 2
-        return dice.one(asked)
+            aggregates += [f"COUNT(DISTINCT {quoted(self.unit)})"] * 2
+        return dice.one(aggregates)
 
     def _number(self, form: Any) -> str:
         """The SQL of an expression in the form of files: an independent way to the same tree."""
@@ -134,48 +140,48 @@ class RandomSql:
             return quoted(form)
         if not isinstance(form, dict):
             return f"({form})"
-        word, held = next(iter(form.items()))
+        word, parts = next(iter(form.items()))
         infix = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
         plain = {"abs": "ABS", "floor": "FLOOR", "ceil": "CEIL", "sqrt": "SQRT", "ln": "LN", "negate": "-"}
         match word:
             case "add" | "subtract" | "multiply" | "divide":
-                return f"({self._number(held[0])} {infix[word]} {self._number(held[1])})"
+                return f"({self._number(parts[0])} {infix[word]} {self._number(parts[1])})"
             case "nullif" | "least" | "greatest" | "coalesce":
-                return f"{word.upper()}({', '.join(map(self._number, held))})"
+                return f"{word.upper()}({', '.join(map(self._number, parts))})"
             case "power":
-                return f"POWER({self._number(held[0])}, {held[1]})"
+                return f"POWER({self._number(parts[0])}, {parts[1]})"
             case "clamp":
-                return f"LEAST(GREATEST({self._number(held)}, {form['lower']}), {form['upper']})"
+                return f"LEAST(GREATEST({self._number(parts)}, {form['lower']}), {form['upper']})"
             case "case":
                 return self._case(form, self._number)
             case "days":
-                return f"DATE_DIFF('day', DATE '{held[1]['date']}', CAST({quoted(held[0])} AS DATE))"
+                return f"DATE_DIFF('day', DATE '{parts[1]['date']}', CAST({quoted(parts[0])} AS DATE))"
         if word in _PARTS:
-            return f"EXTRACT({_PARTS[word]} FROM {quoted(held)})"
-        return f"{plain[word]}({self._number(held)})"
+            return f"EXTRACT({_PARTS[word]} FROM {quoted(parts)})"
+        return f"{plain[word]}({self._number(parts)})"
 
     def _truth(self, form: Any) -> str:
-        word, held = next(iter(form.items()))
+        word, parts = next(iter(form.items()))
         match word:
             case "any" | "all":
-                return f"({(' OR ' if word == 'any' else ' AND ').join(map(self._truth, held))})"
+                return f"({(' OR ' if word == 'any' else ' AND ').join(map(self._truth, parts))})"
             case "not":
-                return f"NOT ({self._truth(held)})"
+                return f"NOT ({self._truth(parts)})"
             case "missing":
-                return f"{self._number(held)} IS NULL"
+                return f"{self._number(parts)} IS NULL"
             case "in":
-                return f"{quoted(held)} IN ({', '.join(map(self._literal, form['keys']))})"
-        right = held[1]
+                return f"{quoted(parts)} IN ({', '.join(map(self._literal, form['keys']))})"
+        right = parts[1]
         bound = (
             f"DATE '{right['date']}'" if isinstance(right, dict) and "date" in right else self._number(right)
         )
-        return f"{self._number(held[0])} {_SIGNS[word]} {bound}"
+        return f"{self._number(parts[0])} {_SIGNS[word]} {bound}"
 
     def _key(self, form: Any) -> str:
-        word, held = next(iter(form.items()))
+        word, parts = next(iter(form.items()))
         match word:
             case "bins":
-                edges, of = form["edges"], self._number(held)
+                edges, of = form["edges"], self._number(parts)
                 whens = (
                     f"WHEN {of} >= {low} AND {of} < {high} THEN 'from {low}'"
                     for low, high in itertools.pairwise(edges)
@@ -184,13 +190,13 @@ class RandomSql:
             case "case":
                 return self._case(form, lambda each: literal(each["text"]))
             case "substring":
-                return f"SUBSTRING({quoted(held)}, {form['start']}, {form['length']})"
+                return f"SUBSTRING({quoted(parts)}, {form['start']}, {form['length']})"
             case "upper" | "lower":
-                return f"{word.upper()}({quoted(held)})"
+                return f"{word.upper()}({quoted(parts)})"
             case "weekday":
-                return f"WEEKDAY({quoted(held)})"
+                return f"WEEKDAY({quoted(parts)})"
         if word in _PERIODS:
-            return f"DATE_TRUNC('{word}', {quoted(held)})"
+            return f"DATE_TRUNC('{word}', {quoted(parts)})"
         return self._truth(form)
 
     def _case(self, form: Any, write: Any) -> str:

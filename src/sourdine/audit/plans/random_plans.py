@@ -33,7 +33,7 @@ KINDS = (*FORMS, _KEYED, _TOP_OF_KEYS, _EXPRESSIONS, _TIMES, _JOINS, _SQL)
 _OPEN = {_KEYED: ("count", "units", "mean", "quantiles, auto"), _TOP_OF_KEYS: ("top",)}
 _BESIDE = [form for form in FORMS if "," not in form]
 _ABOUT = {_EXPRESSIONS: "computed", _TIMES: "time", _JOINS: "brought"}  # part of a column's name
-_ASKED = (
+_STATISTICS = (
     "count",
     "units",
     "sum",
@@ -106,7 +106,7 @@ def _unit(schema: Schema, dice: Dice) -> PrivacyUnit:
 
 
 def _query(name: str, kind: str, schema: Schema, dice: Dice) -> Query:
-    form = dice.one(_ASKED if kind in _ABOUT else _OPEN.get(kind, (kind,)))
+    form = dice.one(_STATISTICS if kind in _ABOUT else _OPEN.get(kind, (kind,)))
     fit = [
         each
         for each in FORMS[form].examples(schema)

@@ -38,7 +38,7 @@ def misread(
     Those that ask for anything but one count are left out.
     """
     whole = replace(unit, max_rows=_UNBOUNDED, max_groups=_UNBOUNDED) if unit.column is not None else unit
-    found: dict[str, int] = {}
+    wrong: dict[str, int] = {}
     for name, text in texts.items():
         query = read_sql(text, SqlTable(schema=schema, unit=whole), name).query
         if len(query.ask) != 1 or not isinstance(query.ask[0], Count | Units):
@@ -50,13 +50,13 @@ def misread(
         for number, step in enumerate(walk.steps(_TABLES)):
             table: Any = ENGINES["duckdb"].make(walk.layout, step.rows, place)
             source = open_source(table, plan.schema, [] if unit.column is None else [unit.column])
-            asked = table.query("people", text).fetchall()
+            lines = table.query("people", text).fetchall()
             if _counts(plan, source) != {
-                tuple(row[:-1]): row[-1] for row in asked if None not in row and row[-1]
+                tuple(row[:-1]): row[-1] for row in lines if None not in row and row[-1]
             }:
-                found[name] = number
+                wrong[name] = number
                 break
-    return found
+    return wrong
 
 
 def _counts(plan: ReleasePlan, source: Source) -> dict[Combination, int]:

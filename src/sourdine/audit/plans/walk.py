@@ -248,10 +248,10 @@ class Walk:
                 if cells := _failing(simple, schema, kinds[place]):
                     ways.append({place: cells})
             # of comparisons with nothing but what is missing, no AND, OR or NOT is true
-            held = condition.columns
-            if _is_logic(condition) and all(name in places and _drops(schema, name) for name in held):
+            about = condition.columns
+            if _is_logic(condition) and all(name in places and _drops(schema, name) for name in about):
                 ways.append(
-                    {places[name]: outside(schema.columns[name], kinds[places[name]]) for name in held}
+                    {places[name]: outside(schema.columns[name], kinds[places[name]]) for name in about}
                 )
         return ways
 
