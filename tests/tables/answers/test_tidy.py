@@ -120,6 +120,6 @@ def test_an_end_that_there_is_not_is_empty_in_every_file(tmp_path: Path) -> None
     assert answers.csv().splitlines()[2] == '"q, 1",ratio,2,2.5,,,people'
     assert [row["upper"] for row in json.loads(answers.json())["rows"]] == [2.0, None]
     write_answers(answers, tmp_path / "a.parquet")
-    found = duckdb.sql(f"SELECT lower, upper FROM '{tmp_path / 'a.parquet'}'").fetchall()
+    found = duckdb.connect().execute(f"SELECT lower, upper FROM '{tmp_path / 'a.parquet'}'").fetchall()
     assert found == [(1.0, 2.0), (None, None)]
     assert answers.to_polars()["lower"].to_list() == [1.0, None]
