@@ -15,7 +15,7 @@ from sourdine.frames.joins import Joined
 from sourdine.frames.times import moments
 from sourdine.frames.times.dates import Date
 from sourdine.tables.measurements.group_sums import GroupSums
-from sourdine.tables.sql.aggregates import Asked
+from sourdine.tables.sql.aggregates import Aggregates
 from sourdine.tables.sql.record import SqlRecords
 from sourdine.tables.sql.sources import Sources
 from sourdine.tables.statistics import Count
@@ -193,7 +193,7 @@ ASKING_FAULTS = (
     ),
     Fault(
         name="COUNT DISTINCT counts records",
-        wraps=((Asked, "_distinct", lambda _: lambda reader, node: reader._asked(Count())),),
+        wraps=((Aggregates, "_distinct", lambda _: lambda reader, node: reader._ask(Count())),),
         case=SQL,
         asks=("people",),
     ),

@@ -57,7 +57,7 @@ class Show(Declared):
     having: tuple[RowFilter, ...] = Field(default=(), max_length=64)
     order: tuple[RowOrder, ...] = Field(default=(), max_length=64)
     limit: int | None = Field(default=None, ge=1, le=1 << 40)
-    names: Mapping[str, str] = Field(default_factory=dict, exclude_if=lambda held: not held)
+    names: Mapping[str, str] = Field(default_factory=dict, exclude_if=lambda names: not names)
 
     @model_validator(mode="before")
     @classmethod
