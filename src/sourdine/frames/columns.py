@@ -88,11 +88,11 @@ class Real(Declared):
         return step
 
 
-def _whole_keys(given: object, read: Callable[[object], Any]) -> Any:
+def _whole_keys(keys: object, read: Callable[[object], Any]) -> Any:
     """Keys of which all are whole numbers, as a million may be, without looking at each again."""
-    if isinstance(given, tuple) and 0 < len(given) <= _MOST_LISTED and set(map(type, given)) == {int}:
-        return given
-    return read(given)
+    if isinstance(keys, tuple) and 0 < len(keys) <= _MOST_LISTED and set(map(type, keys)) == {int}:
+        return keys
+    return read(keys)
 
 
 class Category(Declared):
