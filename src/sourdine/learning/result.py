@@ -1,13 +1,12 @@
 """What training gives: a model, what it cost, what may be told of how it went, and a card that says so."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from torch import nn
 
 from sourdine.accounting.accountant import Bracket
-from sourdine.accounting.certificate import Certificate
+from sourdine.accounting.certificate.card import Card
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.release import Release
 from sourdine.core.format import plain
@@ -67,40 +66,6 @@ _LIMITS = (
     "Settings that were tuned on the same data, and other runs on them, cost extra and are not counted here.",
     "The guarantee is about one unit. What is true of a whole group may be learnt, and should be.",
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Card:
-    """What to tell about a model: facts, assumptions, limits, and the certificate if it was paid."""
-
-    name: str
-    facts: dict[str, str]
-    assumptions: tuple[str, ...]
-    limits: tuple[str, ...]
-    certificate: Certificate | None
-
-    def text(self) -> str:
-        """The card as Markdown."""
-        rows = [f"| {name} | {value} |" for name, value in self.facts.items()]
-        lines = [f"# {self.name}", "", "| | |", "| --- | --- |", *rows, "", "## What the guarantee rests on"]
-        lines += [f"- {each}" for each in self.assumptions]
-        lines += ["", "## What it does not say"] + [f"- {each}" for each in self.limits]
-        if self.certificate is not None:
-            lines += ["", "## Certificate", "```json", self.certificate.to_json(), "```"]
-        else:
-            lines += ["", "No ledger paid for this model, so there is no certificate."]
-        return "\n".join(lines) + "\n"
-
-    def to_json(self) -> str:
-        """The card for machines."""
-        card = {
-            "name": self.name,
-            "facts": self.facts,
-            "assumptions": list(self.assumptions),
-            "limits": list(self.limits),
-            "certificate": None if self.certificate is None else json.loads(self.certificate.to_json()),
-        }
-        return json.dumps(card, indent=2)
 
 
 def card_of(trained: Trained, ledger: Ledger | Path | str | None = None, *, name: str | None = None) -> Card:

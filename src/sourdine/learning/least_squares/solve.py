@@ -13,13 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from sourdine.accounting.accountant import Bracket
+from sourdine.accounting.certificate.card import Card
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import Spend
-from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated
+from sourdine.accounting.zcdp import ZeroConcentrated, rho_within
 from sourdine.core import check
-from sourdine.core.distance import Neighbours, root_above
+from sourdine.core.distance import root_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, plain
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -35,7 +36,6 @@ from sourdine.learning.least_squares.equations import (
     UnitRows,
     WholeRows,
 )
-from sourdine.learning.result import Card
 from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
 
 _AT_ONCE = 1000
@@ -105,7 +105,6 @@ def accuracy_of(model: nn.Module, inputs: Tensor, targets: Tensor) -> float:
 _DIGITS = 10**4  # noise is rounded up to this, so that people can write it down
 _RIDGE = 0.2
 _MOST = 1024
-_TURNS = 60
 
 
 def solve(
@@ -202,7 +201,7 @@ def least_noise(width: int, classes: int, epsilon: float, delta: float) -> tuple
     >>> round(float(mechanism.sigma) / equations.unit**2, 2), equations.fineness
     (5.72, 12)
     """
-    rho = _most_rho(float(check.positive("solve", "epsilon", epsilon, 1000)), delta)
+    rho = rho_within(float(check.positive("solve", "epsilon", epsilon, 1000)), delta)
     for fineness in range(FINEST, COARSEST - 1, -1):
         equations = NormalEquations(width=width, classes=classes, fineness=fineness)
         needed = root_above(equations.distance.amount / (2 * rho)) / equations.unit**2
@@ -210,17 +209,6 @@ def least_noise(width: int, classes: int, epsilon: float, delta: float) -> tuple
         if sigma <= MOST_SIGMA:
             return Gaussian(sigma=sigma), equations
     raise check.fail("solve", "epsilon", "leave noise that can be drawn", epsilon, "Take a larger epsilon.")
-
-
-def _most_rho(epsilon: float, delta: float) -> Fraction:
-    """The largest rho, nearly, that stays within a budget."""
-    accountant = ZeroConcentrated()
-    low, high = Fraction(0), Fraction(epsilon)  # rho alone costs more than itself at any small delta
-    for _ in range(_TURNS):
-        middle = (low + high) / 2
-        within = accountant.epsilon(RhoCost(Neighbours.ADD_REMOVE, middle), delta).upper <= epsilon
-        low, high = (middle, high) if within else (low, middle)
-    return check.positive("solve", "epsilon", low)
 
 
 def _solved(matrix: Tensor, columns: Tensor, floor: float) -> Tensor:

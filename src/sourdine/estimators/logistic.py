@@ -1,0 +1,212 @@
+"""Logistic regression: private least squares first, then a few noisy Newton-like steps from there.
+
+The matrix of least squares, already released, bounds the curvature of the logistic loss from above (a quarter
+of it, Boehning and Lindsay 1988), so each step solves with it and needs only a new gradient. Chances are whole
+numbers from a table, and products of whole rows and weights are exact: no row changes how another is read.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sourdine.accounting.spend import Spend
+from sourdine.core import check
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.randomness.bits import Bits
+from sourdine.estimators.linear import Book, EquationsPlan, TargetRule
+from sourdine.estimators.moments import ConstantRule, blocks, deviation
+from sourdine.estimators.payment import (
+    Array,
+    FitBudget,
+    FitPlan,
+    PrivateEstimator,
+    codes,
+    declared_classes,
+    rows_of,
+)
+from sourdine.estimators.rows import Floats, Pair, RowRule
+from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
+
+_ONE = 1 << 12  # a chance of 1
+_FINE = 1 << 8  # steps of a score, by which chances are looked up
+_FAR = 20  # a score this far below the best has no chance
+_TABLE = np.rint(np.exp(-np.arange(_FAR * _FINE + 1) / _FINE) * (1 << 30)).astype(np.int64)
+_WEIGHT_STEP, _MOST_WEIGHT = 2.0**-16, 2.0**11
+_CURVATURE = 0.25
+_EQUATIONS = Fraction(1, 2)  # of the budget for least squares
+_RIDGE = 1.5
+_START = 2.0  # a target of +-1 is about tanh of half a score
+
+
+def chances(scores: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Softmax in whole numbers: chances of `_ONE` in all at most, for scores in steps of 1/`_FINE`.
+
+    >>> chances(np.array([[0, 0], [0, 256]])).tolist()
+    [[2048, 2048], [1101, 2994]]
+    """
+    behind = np.clip(scores.max(axis=1, keepdims=True) - scores, 0, _FAR * _FINE)
+    odds = _TABLE[behind]
+    return odds * _ONE // odds.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogisticPlan:
+    """Least squares, then `steps` gradients, each with its noise."""
+
+    equations: EquationsPlan
+    steps: int
+    unit: int
+    mechanism: Gaussian
+    neighbours: Neighbours
+
+    @classmethod
+    def within(
+        cls, owner: str, rule: ConstantRule, target: TargetRule, steps: int, budget: FitBudget
+    ) -> "LogisticPlan":
+        """The least noise within a budget, half of which is for the equations."""
+        equations = EquationsPlan.within(owner, rule, target, budget.share(_EQUATIONS))
+        each = budget.share((1 - _EQUATIONS) / steps)
+        unit = 1 << 12
+        while deviation(_moved(unit, target.width, budget.neighbours), each.rho, unit) > MOST_SIGMA:
+            unit >>= 1
+        sigma = deviation(_moved(unit, target.width, budget.neighbours), each.rho, unit)
+        return cls(
+            equations=equations,
+            steps=steps,
+            unit=unit,
+            mechanism=Gaussian(sigma=sigma),
+            neighbours=budget.neighbours,
+        )
+
+    @property
+    def spends(self) -> tuple[Spend, ...]:
+        """The equations, and all gradients."""
+        distance = _moved(self.unit, self.equations.target.width, self.neighbours)
+        gradients = Spend(mechanism=self.mechanism, distance=distance, count=self.steps)
+        return (*self.equations.spends, gradients)
+
+    def run(self, rows: Array, targets: Array | None, bits: Bits) -> Mapping[str, object]:
+        """Weights of the scaled rows."""
+        assert targets is not None
+        noisy = self.equations.release(rows, targets, bits)
+        values, vectors = np.linalg.eigh(noisy.matrix)
+        held = np.maximum(values, _RIDGE * noisy.beside * math.sqrt(len(values)))
+
+        def solve(columns: Floats) -> Floats:
+            found: Floats = vectors @ ((vectors.T @ columns) / held[:, None])
+            return found
+
+        weights = _START * solve(noisy.columns)
+        for _ in range(self.steps):
+            weights = weights + solve(self._gradient(rows, targets, weights, bits)) / _CURVATURE
+        return {"weights_": weights}
+
+    def _gradient(self, rows: Array, targets: Array, weights: Floats, bits: Bits) -> Floats:
+        """Where the weights should go, of rows of length 1, with noise."""
+        rule, target = self.equations.rule, self.equations.target
+        steps = np.rint(np.clip(weights, -_MOST_WEIGHT, _MOST_WEIGHT) / _WEIGHT_STEP)
+        total = np.zeros(weights.shape)
+        for some, labels in blocks(rows, targets):
+            assert target.classes is not None
+            places = codes(target.classes, labels)
+            whole = rule.whole(some, self.unit) * (places >= 0)[:, None]
+            raw = whole @ steps  # whole numbers below 2^53: exact in any order
+            scores = np.rint(raw * (_WEIGHT_STEP / self.unit * _FINE)).astype(np.int64)
+            if target.width == 1:
+                scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+            residual = (places[:, None] == np.arange(scores.shape[1])) * _ONE - chances(scores)
+            total += whole.T @ residual[:, -target.width :].astype(np.float64)
+        noisy = self.mechanism.sample(total.astype(np.int64), bits)
+        return noisy / (_ONE * float(self.unit))
+
+
+def _moved(unit: int, width: int, neighbours: Neighbours) -> Distance:
+    """How far a row moves a gradient.
+
+    A residual is a class less chances that add up to 1 at most: no longer than 1 where one column counts, as
+    with two classes, and than sqrt(2) in all (the class's own at most 1, and chances at most 1 together).
+    """
+    square = _ONE**2 * unit**2 * (1 if width == 1 else 2)
+    return Distance.l2(square=square * (1 if neighbours is Neighbours.ADD_REMOVE else 4), neighbours=neighbours)
+
+
+class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """Logistic regression, (epsilon, delta)-DP for one row added or removed.
+
+    Half of the budget releases the equations of least squares, the other half `steps` gradients
+    (docs/guarantees/estimators.md). Declare `bounds` of the columns, or the `norm` that rows are shortened to,
+    or both; and the `classes`. Rows with a label that was not declared count for nothing.
+
+    >>> rows = np.random.default_rng(1).uniform(0, 10, (2000, 2))
+    >>> model = LogisticRegression(bounds=(0, 10), classes=[0, 1], random_state=1)
+    >>> model.fit(rows, rows[:, 0] > 5).predict([[9, 1], [1, 9]]).tolist()
+    [1, 0]
+    """
+
+    learnt: ClassVar[tuple[str, ...]] = ("weights_",)
+    rule_: ConstantRule
+    weights_: Floats
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Sequence[Pair] | Pair | None = None,
+        norm: float | None = None,
+        classes: Sequence[object] | None = None,
+        steps: int = 3,
+        ledger: Book = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.norm = norm
+        self.classes = classes
+        self.steps = steps
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _declare(self, width: int) -> None:
+        owner = type(self).__name__
+        self.classes_ = declared_classes(self, self.classes)
+        self.rule_ = ConstantRule.beside(RowRule.declared(owner, width, bounds=self.bounds, norm=self.norm))
+
+    def _plan(self, budget: FitBudget) -> FitPlan:
+        owner = type(self).__name__
+        steps = check.integer(owner, "steps", self.steps, 1, 1000)
+        return LogisticPlan.within(owner, self.rule_, TargetRule(classes=self.classes_), steps, budget)
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803
+        """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
+        return self._fit(X, y)
+
+    def decision_function(self, X: ArrayLike) -> Floats:  # noqa: N803
+        """Log odds: one a row for two classes, above 0 for the second; else one for each class."""
+        check_is_fitted(self)
+        scores = self.rule_.scaled(rows_of(self, X)) @ self.weights_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: ArrayLike) -> Array:  # noqa: N803
+        """The class of each row."""
+        scores = self.decision_function(X)
+        places = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        found: Array = self.classes_[places]
+        return found
+
+    def predict_proba(self, X: ArrayLike) -> Floats:  # noqa: N803
+        """The chance of each class."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros(len(scores)), scores])
+        found: Floats = softmax(scores, axis=1)
+        return found
