@@ -100,21 +100,3 @@ def tight_epsilon(orders: Floats, divergences: Floats, delta: float) -> Floats:
     less_one = orders - 1
     bounds: Floats = divergences + np.log(less_one / orders) - (np.log(orders) + np.log(delta)) / less_one
     return bounds
-
-
-_TURNS = 60
-
-
-def rho_within(epsilon: float, delta: float) -> Fraction:
-    """The largest rho, nearly, that stays within (epsilon, delta): what Gaussian noise of a plan may cost.
-
-    >>> float(rho_within(1.0, 1e-6))
-    0.0213...
-    """
-    accountant, most = ZeroConcentrated(), check.positive("rho_within", "epsilon", epsilon)
-    low, high = Fraction(0), Fraction(float(most))  # rho alone costs more than itself at any small delta
-    for _ in range(_TURNS):
-        middle = (low + high) / 2
-        within = accountant.epsilon(RhoCost(Neighbours.ADD_REMOVE, middle), delta).upper <= most
-        low, high = (middle, high) if within else (low, middle)
-    return check.positive("rho_within", "epsilon", low)

@@ -1,5 +1,6 @@
 """Columns in bins, one number a bin: declared, so that it costs nothing."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.estimators.rows import Floats, Pair, one_pair, real_rows
+from sourdine.estimators.rows import Floats, Pair, as_given, one_pair, real_rows
 
 _MOST_BINS = 1 << 12
 
@@ -34,7 +35,8 @@ class BinRule:
         if self.categories:
             lookup = {each: place for place, each in enumerate(self.categories)}
             return np.array([_found(lookup, item) for item in values.tolist()], np.int64)
-        numbers = real_rows(values[:, None], 1)[:, 0]
+        plain = values.astype(np.object_) if values.dtype.kind in "US" else values
+        numbers = real_rows(plain[:, None], 1)[:, 0]
         inner = np.searchsorted(np.array(self.edges[1:-1]), numbers, side="right")
         return np.where(np.isnan(numbers), -1, inner)
 
@@ -43,7 +45,7 @@ class BinRule:
         if self.categories:
             return [f"{column}={each}" for each in self.categories]
         starts = [f"{edge:g}" for edge in self.edges]
-        return [f"{column}={start}..{end}" for start, end in zip(starts[:-1], starts[1:], strict=True)]
+        return [f"{column}={start}..{end}" for start, end in itertools.pairwise(starts)]
 
 
 def _found(lookup: dict[object, int], item: object) -> int:
@@ -64,8 +66,8 @@ def bin_rules(owner: str, bounds: object, bins: object, width: int) -> tuple[Bin
     """
     if bounds is None:
         raise InvalidParameter(
-            f"{owner} has no bounds. They are never read from the data, which would tell of them. Declare what "
-            "each column can hold, as in bounds=[(0, 100), ['no', 'yes']]."
+            f"{owner} has no bounds. They are never read from the data, which would tell of them. Declare "
+            "what each column can hold, as in bounds=[(0, 100), ['no', 'yes']]."
         )
     if not isinstance(bounds, Sequence | np.ndarray) or isinstance(bounds, str):
         raise check.fail(owner, "bounds", "be a pair of numbers, or a declaration for each column", bounds)
@@ -96,7 +98,7 @@ def _rule(owner: str, column: object, count: object) -> BinRule:
         many = check.integer(owner, "bins", count, 1, _MOST_BINS)
         return BinRule(edges=tuple(np.linspace(lower, upper, many + 1).tolist()))
     edges = tuple(float(check.rational(owner, "bounds", each)) for each in listed)
-    if any(first >= second for first, second in zip(edges[:-1], edges[1:], strict=True)):
+    if any(first >= second for first, second in itertools.pairwise(edges)):
         raise check.fail(owner, "bounds", "rise", column)
     return BinRule(edges=edges)
 
@@ -105,8 +107,8 @@ class Binner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Columns as bins: for each column one number a bin, all 0 but that of the value's bin.
 
     Everything is declared, so it costs nothing and `fit` reads no value. The number is 1 / sqrt(columns), so
-    that a row has length 1: give what follows `norm=1`. What lies outside the bounds counts in the first or last
-    bin; what is no number, or no category, has no bin, so that its column is all 0.
+    that a row has length 1: give what follows `norm=1`. What lies outside the bounds counts in the first or
+    last bin; what is no number, or no category, has no bin, so that its column is all 0.
 
     >>> Binner(bounds=[(0, 10), ["no", "yes"]], bins=2).fit_transform([[1, "yes"], [9, "no"]]).round(1)
     array([[0.7, 0. , 0. , 0.7],
@@ -119,16 +121,18 @@ class Binner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.bounds = bounds
         self.bins = bins
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: N803
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Check the declaration against the number of columns; values are not read."""
-        looked = validate_data(self, X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+        looked = validate_data(self, as_given(X), dtype=None, ensure_all_finite=False, ensure_min_samples=0)
         self.rules_ = bin_rules("Binner", self.bounds, self.bins, looked.shape[1])
         return self
 
-    def transform(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def transform(self, X: ArrayLike) -> Floats:
         """The bins of every row; each row is read by itself."""
         check_is_fitted(self)
-        looked = validate_data(self, X, dtype=None, ensure_all_finite=False, ensure_min_samples=0, reset=False)
+        looked = validate_data(
+            self, as_given(X), dtype=None, ensure_all_finite=False, ensure_min_samples=0, reset=False
+        )
         width = sum(rule.bins for rule in self.rules_)
         out, start = np.zeros((len(looked), width)), 0
         for rule, values in zip(self.rules_, looked.T, strict=True):

@@ -101,11 +101,13 @@ def nearest(rows: Floats, centres: Floats, unit: int) -> NDArray[np.int64]:
     """
     lengths = np.square(centres).sum(axis=1) * (unit * _STEP)
     products = rows @ centres.T  # whole numbers below 2^53: exact in any order
-    return (lengths - 2 * products).argmin(axis=1)
+    return np.asarray((lengths - 2 * products).argmin(axis=1), np.int64)
 
 
 def _moved(unit: int, neighbours: Neighbours) -> Distance:
-    return Distance.l2(square=unit**2 * (1 if neighbours is Neighbours.ADD_REMOVE else 4), neighbours=neighbours)
+    return Distance.l2(
+        square=unit**2 * (1 if neighbours is Neighbours.ADD_REMOVE else 4), neighbours=neighbours
+    )
 
 
 def _spread_out(mean: Floats, spread: Floats, clusters: int) -> Floats:
@@ -116,15 +118,16 @@ def _spread_out(mean: Floats, spread: Floats, clusters: int) -> Floats:
     along = levels[:, None] * wide[0] * vectors[:, -1]
     if len(values) > 1 and clusters > 2:
         along = along + (np.where(np.arange(clusters) % 2, 0.7, -0.7) * wide[1])[:, None] * vectors[:, -2]
-    return mean + along
+    return np.asarray(mean + along)
 
 
 class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """k-means, (epsilon, delta)-DP for one row added or removed.
 
-    A third of the budget releases the covariance, which says where centres begin; the rest the sums of the rows
-    next to each centre, for `rounds` rounds (the private form of Lloyd's algorithm: Blum, Dwork, McSherry,
-    Nissim 2005). Declare `bounds` of the columns, or the `norm` that rows are shortened to, or both.
+    A third of the budget releases the covariance, which says where centres begin; the rest the sums of the
+    rows next to each centre, for `rounds` rounds (the private form of Lloyd's algorithm: Blum, Dwork,
+    McSherry, Nissim 2005). Declare `bounds` of the columns, or the `norm` that rows are shortened to, or
+    both.
 
     >>> draw = np.random.default_rng(1)
     >>> rows = np.concatenate([draw.normal(2, 0.5, (2000, 2)), draw.normal(8, 0.5, (2000, 2))])
@@ -158,7 +161,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         self.ledger = ledger
         self.random_state = random_state
 
-    def _declare(self, width: int) -> None:
+    def declare(self, width: int) -> None:
         owner = type(self).__name__
         self.many_ = check.integer(owner, "n_clusters", self.n_clusters, 1, 1 << 10)
         self.rule_ = ConstantRule.beside(RowRule.declared(owner, width, bounds=self.bounds, norm=self.norm))
@@ -167,7 +170,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         rounds = check.integer(type(self).__name__, "rounds", self.rounds, 1, 1000)
         return ClustersPlan.within(type(self).__name__, self.rule_, self.many_, rounds, budget)
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: N803
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read.
 
         There are no `labels_`: which cluster a row of the data is in was not paid for. `predict` tells it to
@@ -175,11 +178,11 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         """
         return self._fit(X)
 
-    def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int64]:  # noqa: N803
+    def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int64]:
         """Fit, and tell the cluster of each row to whoever has the rows: the labels are not private."""
         return self.fit(X).predict(X)
 
-    def transform(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def transform(self, X: ArrayLike) -> Floats:
         """The distance of each row to each centre."""
         looked = rows_of(self, X)
         widths, middles = units(self.rule_)
@@ -188,6 +191,6 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         found: Floats = np.sqrt(np.square(apart).sum(axis=2))
         return found
 
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """The centre next to each row, of rows brought within their bounds and norm."""
-        return self.transform(X).argmin(axis=1)
+        return np.asarray(self.transform(X).argmin(axis=1), np.int64)

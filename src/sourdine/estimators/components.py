@@ -65,7 +65,8 @@ class ProductsPlan:
 
 
 def centred(rule: ConstantRule, noisy: NoisyMoments) -> tuple[float, Floats, Floats]:
-    """How many rows there are, their mean and their covariance, in the columns' own units, as noise allows."""
+    """How many rows there are, their mean and their covariance, in the columns' own units, as noise
+    allows."""
     constant = rule.constant
     count = max(float(noisy.matrix[-1, -1]) / constant**2, 1.0)
     mean = np.clip(noisy.matrix[:-1, -1] / (constant * count), -1, 1)
@@ -123,7 +124,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         self.ledger = ledger
         self.random_state = random_state
 
-    def _declare(self, width: int) -> None:
+    def declare(self, width: int) -> None:
         owner = type(self).__name__
         wanted = width if self.n_components is None else self.n_components
         self.kept_ = check.integer(owner, "n_components", wanted, 1, width)
@@ -132,7 +133,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     def _plan(self, budget: FitBudget) -> FitPlan:
         return ProductsPlan.within(type(self).__name__, self.rule_, self.kept_, budget)
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: N803
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
         return self._fit(X)
 
@@ -140,7 +141,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def transform(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def transform(self, X: ArrayLike) -> Floats:
         """The rows along each component; a row is brought within its bounds and norm first."""
         looked = rows_of(self, X)
         widths, middles = units(self.rule_)
@@ -148,7 +149,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         found: Floats = (within - self.mean_) @ self.components_.T
         return found
 
-    def inverse_transform(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def inverse_transform(self, X: ArrayLike) -> Floats:
         """Rows of the columns' own units again."""
         found: Floats = np.asarray(X, np.float64) @ self.components_ + self.mean_
         return found

@@ -1,4 +1,5 @@
-"""Least squares from one release of noisy sums: a classifier, a regressor, and the intervals of its coefficients."""
+"""Least squares from one release of noisy sums: a classifier, a regressor, and the intervals of its
+coefficients."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -157,10 +158,10 @@ class _LeastSquares(PrivateEstimator):
 class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):  # type: ignore[misc]
     """A linear classifier by least squares, (epsilon, delta)-DP for one row added or removed.
 
-    Sums of products of columns, and of columns and classes, are released once with discrete Gaussian noise; all
-    else is computed from them (docs/guarantees/estimators.md). Declare `bounds`, a pair for all columns or one
-    for each, or the `norm` that rows are shortened to, or both; and the `classes`. Rows with a label that was
-    not declared count for nothing, and what is not a number counts as the middle of its bounds.
+    Sums of products of columns, and of columns and classes, are released once with discrete Gaussian noise;
+    all else is computed from them (docs/guarantees/estimators.md). Declare `bounds`, a pair for all columns
+    or one for each, or the `norm` that rows are shortened to, or both; and the `classes`. Rows with a label
+    that was not declared count for nothing, and what is not a number counts as the middle of its bounds.
 
     >>> rows = np.random.default_rng(1).uniform(0, 10, (2000, 2))
     >>> model = LeastSquaresClassifier(bounds=(0, 10), classes=[0, 1], random_state=1)
@@ -187,12 +188,12 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):  # type: ignore[mi
         self.ledger = ledger
         self.random_state = random_state
 
-    def _declare(self, width: int) -> None:
+    def declare(self, width: int) -> None:
         self.classes_ = declared_classes(self, self.classes)
         self.target_ = TargetRule(classes=self.classes_)
         self._declare_rows(width)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
         return self._fit(X, y)
 
@@ -208,19 +209,19 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):  # type: ignore[mi
         check_is_fitted(self, "weights_")
         return self._line()[1]
 
-    def decision_function(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def decision_function(self, X: ArrayLike) -> Floats:
         """Scores: one a row for two classes, above 0 for the second; else one for each class."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: ArrayLike) -> Array:  # noqa: N803
+    def predict(self, X: ArrayLike) -> Array:
         """The class of each row."""
         scores = self.decision_function(X)
         places = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         found: Array = self.classes_[places]
         return found
 
-    def predict_proba(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def predict_proba(self, X: ArrayLike) -> Floats:
         """Scores brought to [0, 1]; the order is that of the scores, and they are not calibrated."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -261,7 +262,7 @@ class LeastSquaresRegressor(RegressorMixin, _LeastSquares):  # type: ignore[misc
         self.ledger = ledger
         self.random_state = random_state
 
-    def _declare(self, width: int) -> None:
+    def declare(self, width: int) -> None:
         owner = type(self).__name__
         if self.target_bounds is None:
             raise InvalidParameter(
@@ -271,14 +272,16 @@ class LeastSquaresRegressor(RegressorMixin, _LeastSquares):  # type: ignore[misc
         self.target_ = TargetRule(bounds=self.ends_)
         self._declare_rows(width)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
         return self._fit(X, y)
 
-    def predict(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def predict(self, X: ArrayLike) -> Floats:
         """The value of each row, within the target's bounds."""
         lower, upper = self._ends()
-        return np.clip(self._scores(X)[:, 0] * (upper / 2 - lower / 2) + (lower / 2 + upper / 2), lower, upper)
+        return np.clip(
+            self._scores(X)[:, 0] * (upper / 2 - lower / 2) + (lower / 2 + upper / 2), lower, upper
+        )
 
     def _ends(self) -> Pair:
         check_is_fitted(self, "weights_")
@@ -306,4 +309,4 @@ class LeastSquaresRegressor(RegressorMixin, _LeastSquares):  # type: ignore[misc
         sure = check.confidence("intervals", confidence)
         wide = -float(ndtri((1 - sure) / 2)) * (upper / 2 - lower / 2)
         reach = self.errors_[:-1, 0] * self._factors()[0] * wide
-        return np.column_stack([self.coef_ - reach, self.coef_ + reach])
+        return np.asarray(np.column_stack([self.coef_ - reach, self.coef_ + reach]))

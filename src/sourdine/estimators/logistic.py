@@ -1,8 +1,9 @@
 """Logistic regression: private least squares first, then a few noisy Newton-like steps from there.
 
 The matrix of least squares, already released, bounds the curvature of the logistic loss from above (a quarter
-of it, Boehning and Lindsay 1988), so each step solves with it and needs only a new gradient. Chances are whole
-numbers from a table, and products of whole rows and weights are exact: no row changes how another is read.
+of it, Boehning and Lindsay 1988), so each step solves with it and needs only a new gradient. Chances are
+whole numbers from a table, and products of whole rows and weights are exact: no row changes how another is
+read.
 """
 
 import math
@@ -54,7 +55,8 @@ def chances(scores: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     behind = np.clip(scores.max(axis=1, keepdims=True) - scores, 0, _FAR * _FINE)
     odds = _TABLE[behind]
-    return odds * _ONE // odds.sum(axis=1, keepdims=True)
+    shares: NDArray[np.int64] = odds * _ONE // odds.sum(axis=1, keepdims=True)
+    return shares
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,15 +137,17 @@ def _moved(unit: int, width: int, neighbours: Neighbours) -> Distance:
     with two classes, and than sqrt(2) in all (the class's own at most 1, and chances at most 1 together).
     """
     square = _ONE**2 * unit**2 * (1 if width == 1 else 2)
-    return Distance.l2(square=square * (1 if neighbours is Neighbours.ADD_REMOVE else 4), neighbours=neighbours)
+    return Distance.l2(
+        square=square * (1 if neighbours is Neighbours.ADD_REMOVE else 4), neighbours=neighbours
+    )
 
 
 class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Logistic regression, (epsilon, delta)-DP for one row added or removed.
 
     Half of the budget releases the equations of least squares, the other half `steps` gradients
-    (docs/guarantees/estimators.md). Declare `bounds` of the columns, or the `norm` that rows are shortened to,
-    or both; and the `classes`. Rows with a label that was not declared count for nothing.
+    (docs/guarantees/estimators.md). Declare `bounds` of the columns, or the `norm` that rows are shortened
+    to, or both; and the `classes`. Rows with a label that was not declared count for nothing.
 
     >>> rows = np.random.default_rng(1).uniform(0, 10, (2000, 2))
     >>> model = LogisticRegression(bounds=(0, 10), classes=[0, 1], random_state=1)
@@ -176,7 +180,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         self.ledger = ledger
         self.random_state = random_state
 
-    def _declare(self, width: int) -> None:
+    def declare(self, width: int) -> None:
         owner = type(self).__name__
         self.classes_ = declared_classes(self, self.classes)
         self.rule_ = ConstantRule.beside(RowRule.declared(owner, width, bounds=self.bounds, norm=self.norm))
@@ -186,24 +190,24 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         steps = check.integer(owner, "steps", self.steps, 1, 1000)
         return LogisticPlan.within(owner, self.rule_, TargetRule(classes=self.classes_), steps, budget)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
         return self._fit(X, y)
 
-    def decision_function(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def decision_function(self, X: ArrayLike) -> Floats:
         """Log odds: one a row for two classes, above 0 for the second; else one for each class."""
         check_is_fitted(self)
         scores = self.rule_.scaled(rows_of(self, X)) @ self.weights_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: ArrayLike) -> Array:  # noqa: N803
+    def predict(self, X: ArrayLike) -> Array:
         """The class of each row."""
         scores = self.decision_function(X)
         places = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         found: Array = self.classes_[places]
         return found
 
-    def predict_proba(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def predict_proba(self, X: ArrayLike) -> Floats:
         """The chance of each class."""
         scores = self.decision_function(X)
         if scores.ndim == 1:

@@ -1,9 +1,10 @@
 """Sums of products of whole rows: what least squares, logistic regression and principal components read.
 
-A row x of whole numbers at most R = 2^fineness long, with a target t of at most R, adds the products x_i x_j of
-its upper triangle and the products x_i t. Off-diagonal products are counted 7 times and all others 5 times, so
-that the triangle moves by at most 5 R^2 in L2: 25 sum x_i^4 + 49 sum_{i<j} x_i^2 x_j^2 <= 25 (sum x_i^2)^2, as
-49 is below 2 x 25. That gives each product of two columns the noise of 5/7 of one that is counted once.
+A row x of whole numbers at most R = 2^fineness long, with a target t of at most R, adds the products x_i x_j
+of its upper triangle and the products x_i t. Off-diagonal products are counted 7 times and all others 5
+times, so that the triangle moves by at most 5 R^2 in L2: 25 sum x_i^4 + 49 sum_{i<j} x_i^2 x_j^2 <= 25 (sum
+x_i^2)^2, as 49 is below 2 x 25. That gives each product of two columns the noise of 5/7 of one that is
+counted once.
 """
 
 import math
@@ -75,7 +76,8 @@ def blocks(*arrays: NDArray[np.generic]) -> Iterator[tuple[NDArray[np.generic], 
 class Moments:
     """The sums of products of rows, and of rows and `targets` targets, and how far one row moves them.
 
-    Targets of a row are at most 1 long together. `weight` is how much they count beside the products of columns.
+    Targets of a row are at most 1 long together. `weight` is how much they count beside the products of
+    columns.
 
     >>> Moments(width=3, targets=1, fineness=4).distance().amount
     Fraction(3276800, 1)
@@ -165,7 +167,9 @@ class NoisyMoments:
         return vectors @ ((vectors.T @ self.columns) / held[:, None]), bool((values < floor).any())
 
 
-def finest(owner: str, width: int, targets: int, rho: Fraction, neighbours: Neighbours) -> tuple[Moments, Gaussian]:
+def finest(
+    owner: str, width: int, targets: int, rho: Fraction, neighbours: Neighbours
+) -> tuple[Moments, Gaussian]:
     """The finest sums whose noise at this price can still be drawn, and that noise."""
     for fineness in range(FINEST, COARSEST - 1, -1):
         moments = Moments(width=width, targets=targets, fineness=fineness)

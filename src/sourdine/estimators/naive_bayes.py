@@ -79,7 +79,8 @@ class CountsPlan:
 
 
 def _moved(columns: int, neighbours: Neighbours) -> Distance:
-    """A row counts once in its class and once in a bin of each column; one that is replaced leaves and enters."""
+    """A row counts once in its class and once in a bin of each column; one that is replaced leaves and
+    enters."""
     moved = (columns + 1) * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
     return Distance.l2(square=moved, coordinates=moved, neighbours=neighbours)
 
@@ -87,9 +88,9 @@ def _moved(columns: int, neighbours: Neighbours) -> Distance:
 class NaiveBayes(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Naive Bayes over declared bins, (epsilon, delta)-DP for one row added or removed.
 
-    Counts of each bin by class are released once with discrete Gaussian noise. `bounds` declares each column: a
-    pair, cut into so many `bins`; edges of bins; or a list of categories. Rows with a label that was not declared
-    count for nothing.
+    Counts of each bin by class are released once with discrete Gaussian noise. `bounds` declares each column:
+    a pair, cut into so many `bins`; edges of bins; or a list of categories. Rows with a label that was not
+    declared count for nothing.
 
     >>> rows = np.random.default_rng(1).uniform(0, 10, (2000, 2))
     >>> model = NaiveBayes(bounds=(0, 10), classes=[0, 1], random_state=1)
@@ -121,18 +122,18 @@ class NaiveBayes(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self.ledger = ledger
         self.random_state = random_state
 
-    def _declare(self, width: int) -> None:
+    def declare(self, width: int) -> None:
         self.classes_ = declared_classes(self, self.classes)
         self.rules_ = bin_rules(type(self).__name__, self.bounds, self.bins, width)
 
     def _plan(self, budget: FitBudget) -> FitPlan:
         return CountsPlan.within(self.rules_, self.classes_, budget)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
         return self._fit(X, y)
 
-    def predict_joint_log_proba(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def predict_joint_log_proba(self, X: ArrayLike) -> Floats:
         """The logarithm of the chance of each class together with the row."""
         looked, start = rows_of(self, X), 0
         found = np.tile(self.log_classes_, (len(looked), 1))
@@ -143,12 +144,13 @@ class NaiveBayes(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             start += rule.bins
         return found
 
-    def predict(self, X: ArrayLike) -> Array:  # noqa: N803
+    def predict(self, X: ArrayLike) -> Array:
         """The class of each row."""
-        found: Array = self.classes_[self.predict_joint_log_proba(X).argmax(axis=1)]
+        places = self.predict_joint_log_proba(X).argmax(axis=1)
+        found: Array = self.classes_[places]
         return found
 
-    def predict_proba(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def predict_proba(self, X: ArrayLike) -> Floats:
         """The chance of each class."""
         found: Floats = softmax(self.predict_joint_log_proba(X), axis=1)
         return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from types import FrameType
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -16,16 +17,17 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from sourdine.accounting.certificate.card import Card
 from sourdine.accounting.ledger import Ledger, Receipt
+from sourdine.accounting.ledger.budget import ConcentratedBudget
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import Spend
-from sourdine.accounting.zcdp import ZeroConcentrated, rho_within
+from sourdine.accounting.zcdp import ZeroConcentrated
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import plain
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.estimators.rows import MOST_COLUMNS, MOST_ROWS
+from sourdine.estimators.rows import MOST_COLUMNS, MOST_ROWS, as_given
 from sourdine.testing import SeededBits
 
 Array = NDArray[Any]
@@ -72,16 +74,19 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     delta: float
     ledger: str | Path | Ledger | None
     random_state: int | None
+    spends_: tuple[Spend, ...]
+    receipt_: Receipt | None
+    notes_: tuple[str, ...]
 
     learnt: ClassVar[tuple[str, ...]] = ()
     """The fitted attributes that a model consists of, all of them arrays."""
 
-    def _declare(self, width: int) -> None:
+    def declare(self, width: int) -> None:
         """Keep what the declarations say of rows of so many columns; nothing of the data is known yet."""
         raise NotImplementedError
 
     def _plan(self, budget: FitBudget) -> FitPlan:
-        """The sums, within a budget, after `_declare`."""
+        """The sums, within a budget, after `declare`."""
         raise NotImplementedError
 
     def _declared(self) -> dict[str, str]:
@@ -108,8 +113,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self._keep(plan, receipt, bits, plan.run(looked, labels, bits))
         if _in_model_selection():
             warnings.warn(
-                "This fit was paid for. The scores of cross-validation are exact, so they, and what is chosen by "
-                "them, are not private: do not publish them, and take PrivateSearchCV to choose.",
+                "This fit was paid for. The scores of cross-validation are exact, so they, and what is "
+                "chosen by them, are not private: do not publish them, and take PrivateSearchCV to choose.",
                 ExactScoreWarning,
                 stacklevel=3,
             )
@@ -118,7 +123,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def plan(self, width: int, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> FitPlan:
         """What a fit to rows of so many columns will release and spend; no row is needed."""
-        self._declare(check.integer(type(self).__name__, "width", width, 1, MOST_COLUMNS))
+        self.declare(check.integer(type(self).__name__, "width", width, 1, MOST_COLUMNS))
         return self._plan(budget_of(self, neighbours))
 
     def _keep(self, plan: FitPlan, receipt: Receipt | None, bits: Bits, fitted: Mapping[str, object]) -> None:
@@ -131,7 +136,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self.delta_ = float(self.delta)
         self.epsilon_ = accountant.epsilon(cost, self.delta_).upper
         self.secure_ = bits.secure
-        self.notes_: tuple[str, ...] = () if bits.secure else (_SEEDED,)
+        self.notes_ = () if bits.secure else (_SEEDED,)
         for name, value in fitted.items():
             setattr(self, name, value)
 
@@ -173,6 +178,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             certificate=self.release().certificate(self.ledger) if paid and self.ledger is not None else None,
         )
 
+    def to_json(self) -> str:
+        """The fitted model as text, for `sourdine.estimators.from_json`."""
+        from sourdine.estimators.storage import to_json
+
+        return to_json(self)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True  # an error over a value would tell of it
@@ -195,8 +206,9 @@ _EXACT = "Fitted inside a cross-validation, whose exact scores are not private."
 
 def look(estimator: PrivateEstimator, rows: object, targets: object) -> tuple[Array, Array | None]:
     """Rows and targets as arrays; what is checked is their shape, never a value."""
+    given = as_given(rows) if estimator.__sklearn_tags__().input_tags.string else rows
     looked = validate_data(
-        estimator, rows, dtype=None, ensure_all_finite=False, ensure_min_samples=0, reset=True
+        estimator, given, dtype=None, ensure_all_finite=False, ensure_min_samples=0, reset=True
     )
     if len(looked) > MOST_ROWS:
         raise InvalidParameter(f"{type(estimator).__name__} takes at most 2^28 rows at once.")
@@ -214,8 +226,9 @@ def look(estimator: PrivateEstimator, rows: object, targets: object) -> tuple[Ar
 
 def rows_of(estimator: PrivateEstimator, rows: object) -> Array:
     """Rows that a fitted model is used on."""
-    check_is_fitted(estimator)
-    found: Array = validate_data(estimator, rows, dtype=None, ensure_all_finite=False, reset=False)
+    check_is_fitted(estimator, "spends_")
+    given = as_given(rows) if estimator.__sklearn_tags__().input_tags.string else rows
+    found: Array = validate_data(estimator, given, dtype=None, ensure_all_finite=False, reset=False)
     return found
 
 
@@ -226,7 +239,7 @@ def budget_of(estimator: PrivateEstimator, neighbours: Neighbours) -> FitBudget:
     delta = float(
         check.inside(owner, "delta", estimator.delta, 0, 1)
     )  # Gaussian noise has no guarantee without one
-    return FitBudget(rho_within(epsilon, delta), neighbours)
+    return FitBudget(ConcentratedBudget.within(epsilon, delta).limit, neighbours)
 
 
 def seeded_or_system(estimator: BaseEstimator, random_state: object) -> Bits:
@@ -282,11 +295,11 @@ def declared_classes(estimator: BaseEstimator, classes: object) -> Array:
 
 def _in_model_selection() -> bool:
     """Whether scikit-learn's search or cross-validation asked for this fit."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection"):
             return True
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return False
 
 

@@ -1,8 +1,9 @@
-"""Rows of features as whole numbers: each read by itself, to the last bit, and none longer than a known length.
+"""Rows of features as whole numbers: each read by itself, to the last bit, and none longer than a known
+length.
 
-Sums of floats round otherwise in another order, and a product of matrices may take another order when there is
-one row more. So a row becomes whole numbers first, by operations that work number by number or are exact in any
-order; what is summed afterwards are whole numbers below 2^53, and no row changes how another is read.
+Sums of floats round otherwise in another order, and a product of matrices may take another order when there
+is one row more. So a row becomes whole numbers first, by operations that work number by number or are exact
+in any order; what is summed afterwards are whole numbers below 2^53, and no row changes how another is read.
 """
 
 import math
@@ -23,6 +24,7 @@ MOST_COLUMNS = 1 << 13
 MOST_ROWS = 1 << 28  # so many products of two rows add up exactly in float64
 AT_ONCE = 1 << 13
 _LEVELS = 1 << 16  # of a number, before its row is brought to its length
+_FAR = 1e300
 _MARGIN = 1 - 2.0**-40  # what the roundings on the way to a length can add, many times over
 
 
@@ -30,14 +32,14 @@ _MARGIN = 1 - 2.0**-40  # what the roundings on the way to a length can add, man
 class RowRule:
     """What is declared of a row of `width` numbers: bounds of each, a length of all, or both.
 
-    Numbers are clamped to their bounds and brought to [-1, 1], so that a row is at most sqrt(width) long; where
-    a `norm` is declared, rows that are longer are shortened to it. Then all are divided by that length. What is
-    not a number counts as the middle of its bounds, or as 0 without bounds.
+    Numbers are clamped to their bounds and brought to [-1, 1], so that a row is at most sqrt(width) long;
+    where a `norm` is declared, rows that are longer are shortened to it. Then all are divided by that length.
+    What is not a number counts as the middle of its bounds, or as 0 without bounds.
 
     >>> RowRule.declared("Example", 2, bounds=(0, 10)).scaled([[10, 5], [0, float("nan")]]).tolist()
     [[0.7071..., 0.0], [-0.7071..., 0.0]]
-    >>> RowRule.declared("Example", 2, norm=5).scaled([[3, 4], [30, 40]]).tolist()
-    [[0.6..., 0.8...], [0.6..., 0.8...]]
+    >>> RowRule.declared("Example", 2, norm=5).scaled([[3, 4], [30, 40]]).round(3).tolist()
+    [[0.6, 0.8], [0.6, 0.8]]
     """
 
     width: int
@@ -51,8 +53,8 @@ class RowRule:
         """The rule of a declaration: one pair of bounds for all columns, or a pair for each."""
         if bounds is None and norm is None:
             raise InvalidParameter(
-                f"{owner} has no bounds. They are never read from the data, which would tell of them. Declare "
-                "what values can be, as in bounds=(0, 100), or bounds=[(0, 100), (18, 90)] for each column."
+                f"{owner} has no bounds. They are never read from the data, which would tell of them. "
+                "Declare what values can be, as in bounds=(0, 100), or a pair for each column."
             )
         many = check.integer(owner, "columns", width, 1, MOST_COLUMNS)
         if norm is not None:
@@ -76,14 +78,21 @@ class RowRule:
 
     def whole(self, values: ArrayLike, unit: float) -> Floats:
         """Whole numbers, `unit` of them to the radius, rounded towards zero: no row is longer than `unit`."""
-        levels = np.rint(np.clip(self.spread(values) / self.radius, -1.0, 1.0) * _LEVELS)
+        spread = np.clip(self.spread(values), -_FAR, _FAR)
+        within = np.maximum(np.abs(spread).max(axis=1, keepdims=True), self.radius)  # of a row by itself
+        levels = np.rint(spread / within * _LEVELS)
         squares = np.square(levels).sum(axis=1, keepdims=True)  # whole numbers below 2^53, in any order
-        length = np.maximum(np.sqrt(squares), float(_LEVELS))
-        return np.trunc(levels / length * (unit * _MARGIN))
+        length = np.maximum(np.sqrt(squares), self.radius / within * _LEVELS)
+        return np.asarray(np.trunc(levels / length * (unit * _MARGIN)), np.float64)
 
     def scaled(self, values: ArrayLike) -> Floats:
         """The same as fractions of the radius, for a model that is used."""
         return self.whole(values, float(1 << 30)) / (1 << 30)
+
+
+def as_given(rows: object) -> object:
+    """A list of rows with each item as it is: NumPy would make texts of numbers that stand beside texts."""
+    return np.array(rows, dtype=np.object_) if isinstance(rows, list) and rows else rows
 
 
 def real_rows(values: ArrayLike, width: int) -> Floats:

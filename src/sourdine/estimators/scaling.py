@@ -23,9 +23,9 @@ from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
 class ColumnsPlan:
     """How many rows there are, and for each column the sums of its values and of their squares.
 
-    A value x in [-1, 1], in whole steps of 1/unit, adds x and x^2 - 1/2: no more than sqrt(5/4) in L2 together,
-    where x^2 itself would make it sqrt(2). So a row of `width` columns moves all sums by at most the root of
-    5/4 width + 1, in units.
+    A value x in [-1, 1], in whole steps of 1/unit, adds x and x^2 - 1/2: no more than sqrt(5/4) in L2
+    together, where x^2 itself would make it sqrt(2). So a row of `width` columns moves all sums by at most
+    the root of 5/4 width + 1, in units.
     """
 
     rule: RowRule
@@ -108,13 +108,13 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
         self.ledger = ledger
         self.random_state = random_state
 
-    def _declare(self, width: int) -> None:
+    def declare(self, width: int) -> None:
         self.rule_ = RowRule.declared(type(self).__name__, width, bounds=self.bounds)
 
     def _plan(self, budget: FitBudget) -> FitPlan:
         return ColumnsPlan.within(self.rule_, budget)
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: N803
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
         return self._fit(X)
 
@@ -128,7 +128,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
     def _scaled(self, values: Floats) -> Floats:
         return (values - self.mean_) / self.scale_
 
-    def transform(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def transform(self, X: ArrayLike) -> Floats:
         """The columns less their mean, by their deviation."""
         assert hasattr(self, "rule_") or rows_of(self, X) is not None
         spread = self.rule_.spread(rows_of(self, X))
@@ -136,6 +136,6 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
         lower, upper = (np.array(ends) for ends in zip(*self.rule_.bounds, strict=True))
         return self._scaled(spread * (upper / 2 - lower / 2) + (lower / 2 + upper / 2))
 
-    def inverse_transform(self, X: ArrayLike) -> Floats:  # noqa: N803
+    def inverse_transform(self, X: ArrayLike) -> Floats:
         """Back to the columns' own units."""
         return np.asarray(X, np.float64) * self.scale_ + self.mean_

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sourdine.core.errors import SourdineError
 
 if TYPE_CHECKING:
+    from sourdine.accounting.certificate.card import Card as Card
     from sourdine.accounting.dpsgd.training import Sampler as Sampler
     from sourdine.learning.baseline import Repeats as Repeats
     from sourdine.learning.baseline import repeat as repeat
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from sourdine.learning.planning import plan as plan
     from sourdine.learning.pricing import PricedPlan as PricedPlan
     from sourdine.learning.pricing import StepForecast as StepForecast
-    from sourdine.learning.result import Card as Card
     from sourdine.learning.result import Progress as Progress
     from sourdine.learning.result import Trained as Trained
     from sourdine.learning.result import card_of as card_of
@@ -48,7 +48,7 @@ _HOMES = {
     "Augmentation": "learning.data.augmentation",
     "AllocatedBatches": "learning.data.batches",
     "Automatic": "learning.gradients.clipping",
-    "Card": "learning.result",
+    "Card": "accounting.certificate.card",
     "Clipping": "learning.gradients.clipping",
     "Engine": "learning.gradients.engine",
     "FixedBatches": "learning.data.batches",

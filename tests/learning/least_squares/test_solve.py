@@ -189,7 +189,7 @@ def test_values_never_raise() -> None:
         ({"classes": 1}, "The 'classes' of Equations"),
         ({"epsilon": 0}, "The 'epsilon' of solve must be above 0. Got 0."),
         ({"epsilon": 1e-9, "delta": 1e-12}, "The 'epsilon' of solve must leave noise that can be drawn."),
-        ({"delta": 0}, "The 'delta' of ZeroConcentrated must be above 0."),
+        ({"delta": 0}, "The 'delta' of solve must lie strictly between 0 and 1."),
         ({"norm": -1}, "The 'norm' of UnitRows must be above 0."),
         ({"most": 0}, "The 'most' of solve"),
         ({"ridge": 0}, "The 'ridge' of solve must be above 0."),

@@ -15,10 +15,11 @@ from torch import Tensor, nn
 from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.certificate.card import Card
 from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.ledger.budget import ConcentratedBudget
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import Spend
-from sourdine.accounting.zcdp import ZeroConcentrated, rho_within
+from sourdine.accounting.zcdp import ZeroConcentrated
 from sourdine.core import check
 from sourdine.core.distance import root_above
 from sourdine.core.errors import InvalidParameter
@@ -201,7 +202,8 @@ def least_noise(width: int, classes: int, epsilon: float, delta: float) -> tuple
     >>> round(float(mechanism.sigma) / equations.unit**2, 2), equations.fineness
     (5.72, 12)
     """
-    rho = rho_within(float(check.positive("solve", "epsilon", epsilon, 1000)), delta)
+    least = check.positive("solve", "epsilon", epsilon, 1000)
+    rho = ConcentratedBudget.within(least, float(check.inside("solve", "delta", delta, 0, 1))).limit
     for fineness in range(FINEST, COARSEST - 1, -1):
         equations = NormalEquations(width=width, classes=classes, fineness=fineness)
         needed = root_above(equations.distance.amount / (2 * rho)) / equations.unit**2
