@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from sourdine import accounting as accounting
     from sourdine import anonymity as anonymity
     from sourdine import audit as audit
+    from sourdine import estimators as estimators
     from sourdine import learning as learning
     from sourdine import local as local
     from sourdine import mechanisms as mechanisms
@@ -34,6 +35,7 @@ _PACKAGES = {
     "accounting": "accounting",
     "anonymity": "anonymity",
     "audit": "audit",
+    "estimators": "estimators",
     "explain": "accounting.explain",
     "learning": "learning",
     "local": "local",
@@ -93,6 +95,7 @@ __all__ = [
     "anonymity",
     "audit",
     "dpsgd_epsilon",
+    "estimators",
     "explain",
     "learning",
     "local",
