@@ -21,6 +21,7 @@ THEMES = {
     "cli": "main report",
     "cli/train": "data",
     "core/randomness": "ones",
+    "estimators": "checks sensitivity",
     "frames": "identity names stability",
     "frames/expressions": "derived engines",
     "learning": "card group_norm",

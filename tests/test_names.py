@@ -120,7 +120,7 @@ MEANING = {
     "confidence": {"float"},
     "lower": {*_NUMBER, "Floats"},
     "upper": {*_NUMBER, "Floats"},
-    "bounds": {"tuple", "float"},
+    "bounds": {"tuple", "float", "Sequence"},  # of several columns: a pair for each
     "levels": {*_NUMBER, "Sequence", "tuple", "ArrayLike"},
     "unit": {"PrivacyUnit", "str"},
     "neighbours": {"Neighbours", "str"},
@@ -131,6 +131,8 @@ MEANING = {
     "bits": {"Bits"},
 }
 ANOTHER_MEANING = {  # by the field's own words
+    "Binner.bounds": "the bounds, edges or categories of each column",
+    "NaiveBayes.bounds": "the same",
     "Generalised.levels": "how coarse each column is, by its name",
     "Rappor.bits": "the length of a Bloom filter, as RAPPOR calls it",
     "OneTimeRappor.bits": "the same",

@@ -42,7 +42,7 @@ def made_up(count: int, seed: int = 1) -> tuple[NDArray[np.float64], NDArray[np.
     return rows, (rows[:, 0] > 1).astype(np.int64)
 
 
-def odd_rows() -> list[tuple[NDArray[Any], object]]:
+def odd_rows() -> list[tuple[NDArray[Any], int]]:
     """Single rows as nobody would like them, each with a target."""
     far = np.array([1e308, -1e308, np.inf, -np.inf])
     return [

@@ -35,7 +35,7 @@ class DeclaredByTheTest:
             np.asarray(X, dtype=float) if not hasattr(X, "toarray") and np.ndim(X) == 2 else np.zeros((1, 1))
         )
         low, high = (float(np.nanmin(values, initial=0)), float(np.nanmax(values, initial=0)))
-        self._ends, self._targets = (low, high if high > low else low + 1), y
+        self._seen, self._targets = (low, high if high > low else low + 1), y
         return super().fit(X) if y is None else super().fit(X, y)  # type: ignore[misc]
 
     def declare(self, width: int) -> None:
@@ -45,7 +45,7 @@ class DeclaredByTheTest:
             for name in ("bounds", "classes", "target_bounds")
             if hasattr(mine, name)
         }
-        mine.bounds = self._ends
+        mine.bounds = self._seen
         targets = np.array([]) if self._targets is None else np.array(list(self._targets))
         if "classes" in kept:
             known = np.unique(targets)
@@ -62,31 +62,31 @@ class DeclaredByTheTest:
                 setattr(mine, name, value)
 
 
-class LeastSquaresClassifier(DeclaredByTheTest, estimators.LeastSquaresClassifier):  # type: ignore[misc]
+class LeastSquaresClassifier(DeclaredByTheTest, estimators.LeastSquaresClassifier):
     """With declarations of the test."""
 
 
-class LeastSquaresRegressor(DeclaredByTheTest, estimators.LeastSquaresRegressor):  # type: ignore[misc]
+class LeastSquaresRegressor(DeclaredByTheTest, estimators.LeastSquaresRegressor):
     """With declarations of the test."""
 
 
-class LogisticRegression(DeclaredByTheTest, estimators.LogisticRegression):  # type: ignore[misc]
+class LogisticRegression(DeclaredByTheTest, estimators.LogisticRegression):
     """With declarations of the test."""
 
 
-class NaiveBayes(DeclaredByTheTest, estimators.NaiveBayes):  # type: ignore[misc]
+class NaiveBayes(DeclaredByTheTest, estimators.NaiveBayes):
     """With declarations of the test."""
 
 
-class StandardScaler(DeclaredByTheTest, estimators.StandardScaler):  # type: ignore[misc]
+class StandardScaler(DeclaredByTheTest, estimators.StandardScaler):
     """With declarations of the test."""
 
 
-class PCA(DeclaredByTheTest, estimators.PCA):  # type: ignore[misc]
+class PCA(DeclaredByTheTest, estimators.PCA):
     """With declarations of the test."""
 
 
-class KMeans(DeclaredByTheTest, estimators.KMeans):  # type: ignore[misc]
+class KMeans(DeclaredByTheTest, estimators.KMeans):
     """With declarations of the test."""
 
 

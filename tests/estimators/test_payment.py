@@ -73,7 +73,7 @@ def test_what_cannot_be_paid_reads_nothing(ledger: Path) -> None:
 )
 def test_wrong_declarations_cost_nothing(given: dict[str, Any], said: str, ledger: Path) -> None:
     table, targets = made_up(20)
-    whole = {"bounds": BOUNDS, "classes": [0, 1]} | given
+    whole: dict[str, Any] = {"bounds": BOUNDS, "classes": [0, 1]} | given
     with pytest.raises(InvalidParameter, match=said):
         LeastSquaresClassifier(ledger=ledger, **whole).fit(table, targets)
     with Ledger.open(ledger) as book:
@@ -104,7 +104,7 @@ def test_values_never_raise() -> None:
 def test_seeded_models_say_so() -> None:
     table, targets = made_up(50)
     first, second = (ESTIMATORS["logistic"](random_state=5)._fit(table, targets) for _ in range(2))
-    assert (first.weights_ == second.weights_).all()  # type: ignore[attr-defined]
+    assert (first.weights_ == second.weights_).all()
     assert not first.secure_
     assert "protects nobody" in first.card().text()
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.estimators.rows import Floats, Pair, as_given, one_pair, real_rows
+from sourdine.estimators.rows import Floats, as_given, one_pair, real_rows
 
 _MOST_BINS = 1 << 12
 
@@ -116,18 +116,20 @@ class Binner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self, bounds: Sequence[Sequence[object]] | Pair | None = None, bins: int | Sequence[int] = 10
+        self,
+        bounds: tuple[float, float] | Sequence[Sequence[object]] | None = None,
+        bins: int | Sequence[int] = 10,
     ) -> None:
         self.bounds = bounds
         self.bins = bins
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Check the declaration against the number of columns; values are not read."""
         looked = validate_data(self, as_given(X), dtype=None, ensure_all_finite=False, ensure_min_samples=0)
         self.rules_ = bin_rules("Binner", self.bounds, self.bins, looked.shape[1])
         return self
 
-    def transform(self, X: ArrayLike) -> Floats:
+    def transform(self, X: object) -> Floats:
         """The bins of every row; each row is read by itself."""
         check_is_fitted(self)
         looked = validate_data(

@@ -3,22 +3,23 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.base import ClusterMixin, TransformerMixin
 
+from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
 from sourdine.estimators.components import ProductsPlan, centred, units
-from sourdine.estimators.linear import Book
 from sourdine.estimators.moments import ConstantRule, blocks, deviation
 from sourdine.estimators.payment import Array, FitBudget, FitPlan, PrivateEstimator, rows_of
-from sourdine.estimators.rows import Floats, Pair, RowRule
+from sourdine.estimators.rows import Floats, RowRule
 from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
 
 _BEGIN = Fraction(1, 3)  # of the budget for the covariance
@@ -146,10 +147,10 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        bounds: Sequence[Pair] | Pair | None = None,
+        bounds: tuple[float, float] | Sequence[tuple[float, float]] | None = None,
         norm: float | None = None,
         rounds: int = 4,
-        ledger: Book = None,
+        ledger: Ledger | Path | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -170,7 +171,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         rounds = check.integer(type(self).__name__, "rounds", self.rounds, 1, 1000)
         return ClustersPlan.within(type(self).__name__, self.rule_, self.many_, rounds, budget)
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read.
 
         There are no `labels_`: which cluster a row of the data is in was not paid for. `predict` tells it to
@@ -178,11 +179,11 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         """
         return self._fit(X)
 
-    def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int64]:
+    def fit_predict(self, X: object, y: object = None) -> NDArray[np.int64]:
         """Fit, and tell the cluster of each row to whoever has the rows: the labels are not private."""
         return self.fit(X).predict(X)
 
-    def transform(self, X: ArrayLike) -> Floats:
+    def transform(self, X: object) -> Floats:
         """The distance of each row to each centre."""
         looked = rows_of(self, X)
         widths, middles = units(self.rule_)
@@ -191,6 +192,6 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         found: Floats = np.sqrt(np.square(apart).sum(axis=2))
         return found
 
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+    def predict(self, X: object) -> NDArray[np.int64]:
         """The centre next to each row, of rows brought within their bounds and norm."""
         return np.asarray(self.transform(X).argmin(axis=1), np.int64)

@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.randomness.bits import Bits
-from sourdine.estimators.linear import Book
-from sourdine.estimators.moments import ConstantRule, Moments, NoisyMoments, blocks, draw, finest
+from sourdine.estimators.moments import ConstantRule, Moments, NoisyProducts, blocks, draw, finest
 from sourdine.estimators.payment import Array, FitBudget, FitPlan, PrivateEstimator, rows_of
-from sourdine.estimators.rows import Floats, Pair, RowRule
+from sourdine.estimators.rows import Floats, RowRule
 from sourdine.mechanisms.gaussian import Gaussian
 
 
@@ -40,7 +40,7 @@ class ProductsPlan:
         distance = self.moments.distance(self.budget.neighbours)
         return (Spend(mechanism=self.mechanism, distance=distance),)
 
-    def release(self, rows: Array, bits: Bits) -> NoisyMoments:
+    def release(self, rows: Array, bits: Bits) -> NoisyProducts:
         """The noisy products."""
         sums = self.moments.start()
         for (some,) in blocks(rows):
@@ -64,7 +64,7 @@ class ProductsPlan:
         }
 
 
-def centred(rule: ConstantRule, noisy: NoisyMoments) -> tuple[float, Floats, Floats]:
+def centred(rule: ConstantRule, noisy: NoisyProducts) -> tuple[float, Floats, Floats]:
     """How many rows there are, their mean and their covariance, in the columns' own units, as noise
     allows."""
     constant = rule.constant
@@ -111,9 +111,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        bounds: Sequence[Pair] | Pair | None = None,
+        bounds: tuple[float, float] | Sequence[tuple[float, float]] | None = None,
         norm: float | None = None,
-        ledger: Book = None,
+        ledger: Ledger | Path | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.n_components = n_components
@@ -133,7 +133,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     def _plan(self, budget: FitBudget) -> FitPlan:
         return ProductsPlan.within(type(self).__name__, self.rule_, self.kept_, budget)
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
         return self._fit(X)
 
@@ -141,7 +141,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def transform(self, X: ArrayLike) -> Floats:
+    def transform(self, X: object) -> Floats:
         """The rows along each component; a row is brought within its bounds and norm first."""
         looked = rows_of(self, X)
         widths, middles = units(self.rule_)
@@ -149,7 +149,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         found: Floats = (within - self.mean_) @ self.components_.T
         return found
 
-    def inverse_transform(self, X: ArrayLike) -> Floats:
+    def inverse_transform(self, X: object) -> Floats:
         """Rows of the columns' own units again."""
         found: Floats = np.asarray(X, np.float64) @ self.components_ + self.mean_
         return found

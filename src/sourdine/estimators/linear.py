@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +17,7 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.late import ndtri
 from sourdine.core.randomness.bits import Bits
-from sourdine.estimators.moments import ConstantRule, Moments, NoisyMoments, blocks, draw, finest
+from sourdine.estimators.moments import ConstantRule, Moments, NoisyProducts, blocks, draw, finest
 from sourdine.estimators.payment import (
     Array,
     FitBudget,
@@ -32,7 +31,6 @@ from sourdine.estimators.rows import Floats, Pair, RowRule, one_pair
 from sourdine.mechanisms.gaussian import Gaussian
 
 RIDGE = 1.0
-Book = str | Path | Ledger | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +80,7 @@ class EquationsPlan:
         distance = self.moments.distance(self.budget.neighbours)
         return (Spend(mechanism=self.mechanism, distance=distance),)
 
-    def release(self, rows: Array, targets: Array, bits: Bits) -> NoisyMoments:
+    def release(self, rows: Array, targets: Array, bits: Bits) -> NoisyProducts:
         """The noisy equations."""
         sums = self.moments.start()
         for some, goals in blocks(rows, targets):
@@ -99,7 +97,7 @@ class EquationsPlan:
         return {"weights_": weights, "errors_": standard_errors(noisy, weights, held)}
 
 
-def standard_errors(noisy: NoisyMoments, weights: Floats, held: bool) -> Floats:
+def standard_errors(noisy: NoisyProducts, weights: Floats, held: bool) -> Floats:
     """The standard errors that the noise gives each weight, to first order; NaN where noise was stopped.
 
     A solution w of A w = b moves by A^-1 (db - dA w). The noise of A is symmetric, with one deviation on the
@@ -121,7 +119,7 @@ class _LeastSquares(PrivateEstimator):
     """What both have in common: a linear function of the scaled rows."""
 
     learnt: ClassVar[tuple[str, ...]] = ("weights_", "errors_")
-    bounds: Sequence[Pair] | Pair | None
+    bounds: tuple[float, float] | Sequence[tuple[float, float]] | None
     norm: float | None
     rule_: ConstantRule
     target_: TargetRule
@@ -174,10 +172,10 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):  # type: ignore[mi
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        bounds: Sequence[Pair] | Pair | None = None,
+        bounds: tuple[float, float] | Sequence[tuple[float, float]] | None = None,
         norm: float | None = None,
         classes: Sequence[object] | None = None,
-        ledger: Book = None,
+        ledger: Ledger | Path | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -193,7 +191,7 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):  # type: ignore[mi
         self.target_ = TargetRule(classes=self.classes_)
         self._declare_rows(width)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: object, y: object) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
         return self._fit(X, y)
 
@@ -209,19 +207,19 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):  # type: ignore[mi
         check_is_fitted(self, "weights_")
         return self._line()[1]
 
-    def decision_function(self, X: ArrayLike) -> Floats:
+    def decision_function(self, X: object) -> Floats:
         """Scores: one a row for two classes, above 0 for the second; else one for each class."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: ArrayLike) -> Array:
+    def predict(self, X: object) -> Array:
         """The class of each row."""
         scores = self.decision_function(X)
         places = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         found: Array = self.classes_[places]
         return found
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """Scores brought to [0, 1]; the order is that of the scores, and they are not calibrated."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -248,10 +246,10 @@ class LeastSquaresRegressor(RegressorMixin, _LeastSquares):  # type: ignore[misc
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        bounds: Sequence[Pair] | Pair | None = None,
+        bounds: tuple[float, float] | Sequence[tuple[float, float]] | None = None,
         target_bounds: Pair | None = None,
         norm: float | None = None,
-        ledger: Book = None,
+        ledger: Ledger | Path | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -272,11 +270,11 @@ class LeastSquaresRegressor(RegressorMixin, _LeastSquares):  # type: ignore[misc
         self.target_ = TargetRule(bounds=self.ends_)
         self._declare_rows(width)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: object, y: object) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
         return self._fit(X, y)
 
-    def predict(self, X: ArrayLike) -> Floats:
+    def predict(self, X: object) -> Floats:
         """The value of each row, within the target's bounds."""
         lower, upper = self._ends()
         return np.clip(
@@ -291,7 +289,7 @@ class LeastSquaresRegressor(RegressorMixin, _LeastSquares):  # type: ignore[misc
     def coef_(self) -> Floats:
         """Coefficients in units of y by units of each column."""
         lower, upper = self._ends()
-        return self._line()[0][0] * (upper / 2 - lower / 2)
+        return np.asarray(self._line()[0][0] * (upper / 2 - lower / 2))
 
     @property
     def intercept_(self) -> float:

@@ -10,19 +10,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
-from sourdine.estimators.linear import Book, EquationsPlan, TargetRule
+from sourdine.estimators.linear import EquationsPlan, TargetRule
 from sourdine.estimators.moments import ConstantRule, blocks, deviation
 from sourdine.estimators.payment import (
     Array,
@@ -33,7 +35,7 @@ from sourdine.estimators.payment import (
     declared_classes,
     rows_of,
 )
-from sourdine.estimators.rows import Floats, Pair, RowRule
+from sourdine.estimators.rows import Floats, RowRule
 from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
 
 _ONE = 1 << 12  # a chance of 1
@@ -164,11 +166,11 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        bounds: Sequence[Pair] | Pair | None = None,
+        bounds: tuple[float, float] | Sequence[tuple[float, float]] | None = None,
         norm: float | None = None,
         classes: Sequence[object] | None = None,
         steps: int = 3,
-        ledger: Book = None,
+        ledger: Ledger | Path | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -190,24 +192,24 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         steps = check.integer(owner, "steps", self.steps, 1, 1000)
         return LogisticPlan.within(owner, self.rule_, TargetRule(classes=self.classes_), steps, budget)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: object, y: object) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
         return self._fit(X, y)
 
-    def decision_function(self, X: ArrayLike) -> Floats:
+    def decision_function(self, X: object) -> Floats:
         """Log odds: one a row for two classes, above 0 for the second; else one for each class."""
         check_is_fitted(self)
         scores = self.rule_.scaled(rows_of(self, X)) @ self.weights_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: ArrayLike) -> Array:
+    def predict(self, X: object) -> Array:
         """The class of each row."""
         scores = self.decision_function(X)
         places = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         found: Array = self.classes_[places]
         return found
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """The chance of each class."""
         scores = self.decision_function(X)
         if scores.ndim == 1:

@@ -143,7 +143,7 @@ class SumsOfProducts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyMoments:
+class NoisyProducts:
     """What was released: a matrix, columns, and the deviation of the noise on the diagonal of the matrix."""
 
     matrix: Floats
@@ -187,8 +187,8 @@ def deviation(distance: Distance, rho: Fraction, unit: int) -> Fraction:
     return max(Fraction(math.ceil(needed * _DIGITS), _DIGITS) * unit, Fraction(1, 10))
 
 
-def draw(moments: Moments, mechanism: Gaussian, sums: SumsOfProducts, bits: Bits) -> NoisyMoments:
+def draw(moments: Moments, mechanism: Gaussian, sums: SumsOfProducts, bits: Bits) -> NoisyProducts:
     """The sums with their noise."""
     matrix, columns = moments.read(mechanism.sample(moments.line(sums), bits))
     noise = float(mechanism.sigma) / DIAGONAL / moments.unit**2
-    return NoisyMoments(matrix=matrix, columns=columns, noise=noise)
+    return NoisyProducts(matrix=matrix, columns=columns, noise=noise)

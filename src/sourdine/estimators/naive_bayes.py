@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
+from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
 from sourdine.estimators.binning import BinRule, bin_rules
-from sourdine.estimators.linear import Book
 from sourdine.estimators.moments import deviation
 from sourdine.estimators.payment import (
     Array,
@@ -25,7 +25,7 @@ from sourdine.estimators.payment import (
     declared_classes,
     rows_of,
 )
-from sourdine.estimators.rows import Floats, Pair
+from sourdine.estimators.rows import Floats
 from sourdine.mechanisms.gaussian import Gaussian
 
 
@@ -108,10 +108,10 @@ class NaiveBayes(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        bounds: Sequence[Sequence[object]] | Pair | None = None,
+        bounds: tuple[float, float] | Sequence[Sequence[object]] | None = None,
         bins: int | Sequence[int] = 8,
         classes: Sequence[object] | None = None,
-        ledger: Book = None,
+        ledger: Ledger | Path | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -129,11 +129,11 @@ class NaiveBayes(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     def _plan(self, budget: FitBudget) -> FitPlan:
         return CountsPlan.within(self.rules_, self.classes_, budget)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: object, y: object) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
         return self._fit(X, y)
 
-    def predict_joint_log_proba(self, X: ArrayLike) -> Floats:
+    def predict_joint_log_proba(self, X: object) -> Floats:
         """The logarithm of the chance of each class together with the row."""
         looked, start = rows_of(self, X), 0
         found = np.tile(self.log_classes_, (len(looked), 1))
@@ -144,13 +144,13 @@ class NaiveBayes(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             start += rule.bins
         return found
 
-    def predict(self, X: ArrayLike) -> Array:
+    def predict(self, X: object) -> Array:
         """The class of each row."""
         places = self.predict_joint_log_proba(X).argmax(axis=1)
         found: Array = self.classes_[places]
         return found
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """The chance of each class."""
         found: Floats = softmax(self.predict_joint_log_proba(X), axis=1)
         return found

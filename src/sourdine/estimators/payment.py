@@ -1,5 +1,7 @@
 """What every estimator does alike: look at shapes only, fix the sums, pay for them, and only then read."""
 
+import json
+import math
 import sys
 import warnings
 from collections.abc import Mapping
@@ -32,6 +34,7 @@ from sourdine.testing import SeededBits
 
 Array = NDArray[Any]
 _MOST_EPSILON = 1 << 20
+FORMAT = "sourdine.estimator/1"
 
 
 class ExactScoreWarning(UserWarning):
@@ -72,7 +75,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     epsilon: float
     delta: float
-    ledger: str | Path | Ledger | None
+    ledger: Ledger | Path | str | None
     random_state: int | None
     spends_: tuple[Spend, ...]
     receipt_: Receipt | None
@@ -179,10 +182,25 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         )
 
     def to_json(self) -> str:
-        """The fitted model as text, for `sourdine.estimators.from_json`."""
-        from sourdine.estimators.storage import to_json
-
-        return to_json(self)
+        """The fitted model as text, for `sourdine.estimators.from_json`; it holds nothing that was not paid
+        for."""
+        check_is_fitted(self)
+        given = {name: value for name, value in self.get_params(deep=False).items() if name != "ledger"}
+        names = getattr(self, "feature_names_in_", None)
+        described = {
+            "format": FORMAT,
+            "model": type(self).__name__,
+            "parameters": {name: _plain(value) for name, value in given.items()},
+            "columns": self.n_features_in_,
+            "names": None if names is None else list(names),
+            "learnt": {name: _plain(value) for name, value in self.parameters().items()},
+            "spends": [spend.to_json() for spend in self.spends_],
+            "epsilon": self.epsilon_,
+            "delta": self.delta_,
+            "secure": self.secure_,
+            "notes": list(self.notes_),
+        }
+        return json.dumps(described, indent=1, allow_nan=False)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -307,3 +325,16 @@ def _short(value: object) -> str:
     """A parameter as the ledger keeps it."""
     shown = repr(value.tolist() if isinstance(value, np.ndarray) else value)
     return shown if len(shown) <= 2000 else shown[:1997] + "..."
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has it; what is no number is None."""
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

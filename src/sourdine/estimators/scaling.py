@@ -3,16 +3,16 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
+from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
-from sourdine.estimators.linear import Book
 from sourdine.estimators.moments import blocks, deviation
 from sourdine.estimators.payment import Array, FitBudget, FitPlan, PrivateEstimator, rows_of
 from sourdine.estimators.rows import Floats, Pair, RowRule
@@ -98,8 +98,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        bounds: Sequence[Pair] | Pair | None = None,
-        ledger: Book = None,
+        bounds: tuple[float, float] | Sequence[tuple[float, float]] | None = None,
+        ledger: Ledger | Path | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -114,7 +114,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
     def _plan(self, budget: FitBudget) -> FitPlan:
         return ColumnsPlan.within(self.rule_, budget)
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
         return self._fit(X)
 
@@ -128,7 +128,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
     def _scaled(self, values: Floats) -> Floats:
         return (values - self.mean_) / self.scale_
 
-    def transform(self, X: ArrayLike) -> Floats:
+    def transform(self, X: object) -> Floats:
         """The columns less their mean, by their deviation."""
         assert hasattr(self, "rule_") or rows_of(self, X) is not None
         spread = self.rule_.spread(rows_of(self, X))
@@ -136,6 +136,6 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
         lower, upper = (np.array(ends) for ends in zip(*self.rule_.bounds, strict=True))
         return self._scaled(spread * (upper / 2 - lower / 2) + (lower / 2 + upper / 2))
 
-    def inverse_transform(self, X: ArrayLike) -> Floats:
+    def inverse_transform(self, X: object) -> Floats:
         """Back to the columns' own units."""
         return np.asarray(X, np.float64) * self.scale_ + self.mean_

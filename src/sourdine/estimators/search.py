@@ -3,15 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.budget import ConcentratedBudget
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.spend import Spend
@@ -20,7 +22,6 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours, root_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
-from sourdine.estimators.linear import Book
 from sourdine.estimators.payment import Array, PrivateEstimator, seeded_or_system
 from sourdine.estimators.rows import Pair, one_pair
 from sourdine.mechanisms.gaussian import Gaussian
@@ -71,7 +72,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         delta: float = 1e-6,
         holdout: float = 0.25,
         target_bounds: Pair | None = None,
-        ledger: Book = None,
+        ledger: Ledger | Path | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -83,7 +84,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: object, y: object) -> Self:
         """Fit every candidate, choose one, and pay for all of it; nothing is charged for a wrong
         parameter."""
         owner = type(self).__name__
@@ -155,19 +156,19 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             part.set_params(epsilon=epsilon, delta=delta, ledger=self.ledger, random_state=self.random_state)
         return candidate
 
-    def predict(self, X: ArrayLike) -> Array:
+    def predict(self, X: object) -> Array:
         """What the chosen model says."""
         check_is_fitted(self)
         found: Array = self.best_estimator_.predict(X)
         return found
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: object) -> NDArray[np.float64]:
         """The chances that the chosen model gives."""
         check_is_fitted(self)
         found: NDArray[np.float64] = self.best_estimator_.predict_proba(X)
         return found
 
-    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+    def score(self, X: object, y: object) -> float:
         """The exact score of the chosen model: of rows that are private, it is not."""
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y))

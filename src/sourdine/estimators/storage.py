@@ -1,19 +1,16 @@
-"""Fitted models as JSON, and back: parameters, what was learnt, and what it cost."""
+"""Fitted models back from JSON: parameters, what was learnt, and what it cost."""
 
 import importlib
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from sourdine.accounting.spend import Spend
 from sourdine.core.errors import InvalidParameter
-from sourdine.estimators.payment import PrivateEstimator
+from sourdine.estimators.payment import FORMAT, PrivateEstimator
 
-_FORMAT = "sourdine.estimator/1"
 _HOMES = {
     "KMeans": "clusters",
     "LeastSquaresClassifier": "linear",
@@ -25,39 +22,18 @@ _HOMES = {
 }
 
 
-def to_json(model: PrivateEstimator) -> str:
-    """A fitted model as text that `from_json` reads. It holds nothing that was not paid for."""
-    check_is_fitted(model)
-    kept = {name: value for name, value in model.get_params(deep=False).items() if name != "ledger"}
-    names = getattr(model, "feature_names_in_", None)
-    described = {
-        "format": _FORMAT,
-        "model": type(model).__name__,
-        "parameters": {name: _plain(value) for name, value in kept.items()},
-        "columns": model.n_features_in_,
-        "names": None if names is None else list(names),
-        "learnt": {name: _plain(value) for name, value in model.parameters().items()},
-        "spends": [spend.to_json() for spend in model.spends_],
-        "epsilon": model.epsilon_,
-        "delta": model.delta_,
-        "secure": model.secure_,
-        "notes": list(model.notes_),
-    }
-    return json.dumps(described, indent=1, allow_nan=False)
-
-
 def from_json(text: str) -> PrivateEstimator:
     """The fitted model that a text of `to_json` holds; the receipt stays with the ledger."""
     try:
         described = json.loads(text)
-        if described["format"] != _FORMAT:
+        if described["format"] != FORMAT:
             raise KeyError("format")
         return _restored(described)
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         if isinstance(problem, InvalidParameter):
             raise
         raise InvalidParameter(
-            f"The text is no model of the format {_FORMAT}. Pass what to_json() returned, unchanged."
+            f"The text is no model of the format {FORMAT}. Pass what to_json() returned, unchanged."
         ) from problem
 
 
@@ -76,19 +52,6 @@ def _restored(described: Mapping[str, Any]) -> PrivateEstimator:
     model.secure_, model.notes_ = bool(described["secure"]), tuple(described["notes"])
     model.receipt_ = None
     return model
-
-
-def _plain(value: object) -> object:
-    """A value as JSON has it; what is no number is None."""
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def _pairs(parameters: Mapping[str, Any]) -> dict[str, Any]:
