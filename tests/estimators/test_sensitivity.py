@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sourdine.core.distance import Neighbours
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.estimators import moments, rows
-from sourdine.estimators.moments import ConstantRule, Moments
+from sourdine.estimators.moments import ConstantRule, ProductSums
 from sourdine.estimators.payment import PrivateEstimator
 from sourdine.mechanisms import Gaussian
 from tests.estimators.cases import ESTIMATORS, made_up, odd_rows
@@ -106,7 +106,7 @@ def test_rows_are_read_by_themselves() -> None:
 @pytest.mark.parametrize("targets", [0, 1, 3])
 def test_products_by_brute_force(targets: int) -> None:
     """The bound holds for whole rows on the edge of the ball, and is attained by one number alone."""
-    plan = Moments(width=3, targets=targets, fineness=3)
+    plan = ProductSums(width=3, targets=targets, fineness=3)
     unit = plan.unit
     worst = 0
     for place in np.ndindex(*(2 * unit + 1,) * 3):
@@ -122,7 +122,7 @@ def test_products_by_brute_force(targets: int) -> None:
 
 
 def test_replaced_rows_move_twice_as_far() -> None:
-    plan = Moments(width=2, targets=1)
+    plan = ProductSums(width=2, targets=1)
     assert plan.distance(Neighbours.REPLACE).amount == 4 * plan.distance().amount
 
 
@@ -146,9 +146,9 @@ def test_planted_faults_are_seen(fault: str, name: str, monkeypatch: pytest.Monk
             ),
         )
     elif fault == "labels":
-        whole = moments.Moments.add
+        whole = moments.ProductSums.add
         monkeypatch.setattr(
-            Moments, "add", lambda plan, sums, some, goals: whole(plan, sums, some, goals * 3)
+            ProductSums, "add", lambda plan, sums, some, goals: whole(plan, sums, some, goals * 3)
         )
     else:
         monkeypatch.setattr(moments, "BESIDE", 70)

@@ -12,7 +12,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.randomness.bits import Bits
-from sourdine.estimators.moments import ConstantRule, Moments, NoisyProducts, blocks, draw, finest
+from sourdine.estimators.moments import ConstantRule, NoisyProducts, ProductSums, blocks, draw, finest
 from sourdine.estimators.payment import Array, FitBudget, FitPlan, PrivateEstimator, rows_of
 from sourdine.estimators.rows import Floats, RowRule
 from sourdine.mechanisms.gaussian import Gaussian
@@ -23,7 +23,7 @@ class ProductsPlan:
     """The sums of products of columns, with a constant among them, released once."""
 
     rule: ConstantRule
-    moments: Moments
+    moments: ProductSums
     mechanism: Gaussian
     budget: FitBudget
     components: int

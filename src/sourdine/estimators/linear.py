@@ -17,7 +17,7 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.late import ndtri
 from sourdine.core.randomness.bits import Bits
-from sourdine.estimators.moments import ConstantRule, Moments, NoisyProducts, blocks, draw, finest
+from sourdine.estimators.moments import ConstantRule, NoisyProducts, ProductSums, blocks, draw, finest
 from sourdine.estimators.payment import (
     Array,
     FitBudget,
@@ -64,7 +64,7 @@ class EquationsPlan:
 
     rule: ConstantRule
     target: TargetRule
-    moments: Moments
+    moments: ProductSums
     mechanism: Gaussian
     budget: FitBudget
 

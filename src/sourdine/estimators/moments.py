@@ -73,13 +73,13 @@ def blocks(*arrays: NDArray[np.generic]) -> Iterator[tuple[NDArray[np.generic], 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moments:
+class ProductSums:
     """The sums of products of rows, and of rows and `targets` targets, and how far one row moves them.
 
     Targets of a row are at most 1 long together. `weight` is how much they count beside the products of
     columns.
 
-    >>> Moments(width=3, targets=1, fineness=4).distance().amount
+    >>> ProductSums(width=3, targets=1, fineness=4).distance().amount
     Fraction(3276800, 1)
     """
 
@@ -169,10 +169,10 @@ class NoisyProducts:
 
 def finest(
     owner: str, width: int, targets: int, rho: Fraction, neighbours: Neighbours
-) -> tuple[Moments, Gaussian]:
+) -> tuple[ProductSums, Gaussian]:
     """The finest sums whose noise at this price can still be drawn, and that noise."""
     for fineness in range(FINEST, COARSEST - 1, -1):
-        moments = Moments(width=width, targets=targets, fineness=fineness)
+        moments = ProductSums(width=width, targets=targets, fineness=fineness)
         sigma = deviation(moments.distance(neighbours), rho, moments.unit**2)
         if sigma <= MOST_SIGMA:
             return moments, Gaussian(sigma=sigma)
@@ -187,7 +187,7 @@ def deviation(distance: Distance, rho: Fraction, unit: int) -> Fraction:
     return max(Fraction(math.ceil(needed * _DIGITS), _DIGITS) * unit, Fraction(1, 10))
 
 
-def draw(moments: Moments, mechanism: Gaussian, sums: SumsOfProducts, bits: Bits) -> NoisyProducts:
+def draw(moments: ProductSums, mechanism: Gaussian, sums: SumsOfProducts, bits: Bits) -> NoisyProducts:
     """The sums with their noise."""
     matrix, columns = moments.read(mechanism.sample(moments.line(sums), bits))
     noise = float(mechanism.sigma) / DIAGONAL / moments.unit**2

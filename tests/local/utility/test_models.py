@@ -7,7 +7,7 @@ from sourdine.local.utility.models import (
     NO_LABEL,
     Always,
     LearningModel,
-    NaiveBayes,
+    MixedNaiveBayes,
     Rows,
     Scores,
     learn,
@@ -18,16 +18,16 @@ NUMBERS = np.array([[0.0, 1.0], [2.0, 3.0], [10.0, 4.0], [12.0, 8.0]])
 
 
 def test_naive_bayes_of_numbers_is_that_of_the_books() -> None:
-    made = NaiveBayes.fitted(Rows(NUMBERS, np.array([0, 0, 1, 1]), (0, 0), 2))
+    made = MixedNaiveBayes.fitted(Rows(NUMBERS, np.array([0, 0, 1, 1]), (0, 0), 2))
     assert made.means.tolist() == [[1, 2], [11, 6]]
     assert made.variances == pytest.approx(np.array([[1, 1], [1, 4]]), rel=1e-6)
     assert made.guess(np.array([[5.0, 2.0], [7.0, 6.0]])).tolist() == [0, 1]
-    assert NaiveBayes(made.shares, made.means, made.variances).guess(NUMBERS).tolist() == [0, 0, 1, 1]
+    assert MixedNaiveBayes(made.shares, made.means, made.variances).guess(NUMBERS).tolist() == [0, 0, 1, 1]
 
 
 def test_naive_bayes_of_keys_counts_each_once_more() -> None:
     cells = np.array([[0.0], [0.0], [1.0], [2.0]])
-    made = NaiveBayes.fitted(Rows(cells, np.array([0, 0, 0, 1]), (3,), 2))
+    made = MixedNaiveBayes.fitted(Rows(cells, np.array([0, 0, 0, 1]), (3,), 2))
     (table,) = made.tables
     assert table.tolist() == [[3 / 6, 2 / 6, 1 / 6], [1 / 4, 1 / 4, 2 / 4]]
     scores = [
@@ -41,7 +41,7 @@ def test_numbers_and_keys_are_independent_within_a_class() -> None:
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 3, 300)
     features = np.column_stack([labels + rng.normal(0, 0.5, 300), (labels + (rng.random(300) < 0.2)) % 3])
-    made = NaiveBayes.fitted(Rows(features, labels, (0, 3), 3))
+    made = MixedNaiveBayes.fitted(Rows(features, labels, (0, 3), 3))
     expected = []
     for number, key in features:
         score = [
@@ -58,7 +58,7 @@ def test_numbers_and_keys_are_independent_within_a_class() -> None:
 
 def test_a_class_that_nobody_has_is_never_guessed() -> None:
     rows = Rows(NUMBERS, np.array([0, 0, 2, 2]), (0, 0), 3)
-    assert 1 not in NaiveBayes.fitted(rows).guess(NUMBERS)
+    assert 1 not in MixedNaiveBayes.fitted(rows).guess(NUMBERS)
 
 
 def test_where_all_are_of_one_class_that_is_guessed() -> None:

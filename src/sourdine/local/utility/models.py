@@ -55,7 +55,7 @@ class Classifier(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class NaiveBayes:
+class MixedNaiveBayes:
     """For each class its share, mean and variance of each number, and the share of each key.
 
     `numbers` and `categories` say which features are which; without them all are numbers.
@@ -69,7 +69,7 @@ class NaiveBayes:
     tables: tuple[Floats, ...] = ()
 
     @classmethod
-    def fitted(cls, rows: Rows) -> "NaiveBayes":
+    def fitted(cls, rows: Rows) -> "MixedNaiveBayes":
         """What rows say; a class that has none has no share. Every key of a class counts once more."""
         numbers = tuple(place for place, keys in enumerate(rows.keys) if not keys)
         categories = tuple(place for place, keys in enumerate(rows.keys) if keys)
@@ -124,7 +124,9 @@ def learn(model: LearningModel, rows: Rows) -> Classifier:
     """A classifier learned from rows; where all are of one class, it knows that class alone."""
     if len(np.unique(rows.labels)) < 2:
         return Always.commonest(rows)
-    return NaiveBayes.fitted(rows) if model is LearningModel.NAIVE_BAYES else _Foreign.fitted(model, rows)
+    return (
+        MixedNaiveBayes.fitted(rows) if model is LearningModel.NAIVE_BAYES else _Foreign.fitted(model, rows)
+    )
 
 
 def check_installed(model: LearningModel) -> None:
