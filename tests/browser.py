@@ -79,7 +79,7 @@ def watched(browser: "Browser") -> Iterator["Page"]:
         yield page
     finally:
         context.close()
-    assert errors == []
+    assert not errors, errors
 
 
 def violations(page: "Page") -> list[str]:

@@ -5,11 +5,11 @@ from urllib.parse import quote
 
 import pytest
 
+from benchmarks.studio.running import RunningStudio, running
 from sourdine.accounting.ledger import Ledger
 from tests.browser import violations
 from tests.cli.certificate.release_case import build_signed
 from tests.studio.conftest import Browser, studio_of
-from tests.studio.running import RunningStudio, running
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

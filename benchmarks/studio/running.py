@@ -1,4 +1,4 @@
-"""Studio as people have it: a real server on a free port, for a real browser."""
+"""Studio as people have it: a real server on a free port, for a real browser, in tests and benchmarks."""
 
 import threading
 from collections.abc import Iterator
@@ -10,12 +10,32 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from sourdine.cli.release import publish
 from sourdine.studio.app import Studio, create_app
+from sourdine.studio.desk import Desk
+from sourdine.studio.folder import Folder
 from sourdine.studio.server import HOST, _listening
-from tests.studio.conftest import studio_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+
+COUNTED = """
+(() => {
+  const plain = window.fetch;
+  window.asked = 0;
+  window.fetch = (...all) => {
+    window.asked += 1;
+    return plain(...all).finally(() => setTimeout(() => { window.asked -= 1; }, 30));
+  };
+})();
+"""
+
+
+def settled(page: "Page") -> None:
+    """Wait until a page asks nothing of the server any more, and has shown what it was told."""
+    while page.evaluate("window.asked"):
+        page.wait_for_timeout(10)
 
 
 @dataclass(frozen=True)
@@ -37,6 +57,7 @@ class RunningStudio:
 
     def enter(self, page: "Page") -> None:
         """Open the first address, as whoever started it does."""
+        page.context.add_init_script(COUNTED)
         page.goto(self.first)
         page.wait_for_url(f"{self.base}/")
 
@@ -44,7 +65,7 @@ class RunningStudio:
 @contextmanager
 def running(folder: Path) -> Iterator[RunningStudio]:
     """A server of a folder, in a thread of this process."""
-    studio = studio_of(folder)
+    studio = Studio(Desk(Folder.of(folder), lambda spec, place, watch: publish(spec, place, watch=watch)))
     with _listening(0) as listener:
         port = listener.getsockname()[1]
         app = create_app(studio, (f"{HOST}:{port}", f"localhost:{port}"))

@@ -1,0 +1,220 @@
+"""Studio in a browser: from a file to a release, with mistakes, reloads, two tabs and no mouse."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from benchmarks.studio.path import Hand, column, declare, publish, write_people
+from benchmarks.studio.running import RunningStudio, running, settled
+from sourdine.accounting.certificate import verify_release
+from sourdine.accounting.ledger import Ledger
+from tests.browser import violations
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+STEPS = ("table", "people", "columns", "questions", "budget", "check", "release", "result")
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+WHOLE = """
+[table]
+source = "people.csv"
+[privacy]
+unit = "person"
+epsilon = 1
+ledger = "people.ledger"
+[columns]
+age = { type = "integer", lower = 0, upper = 120 }
+sex = { type = "category", keys = ["f", "m"] }
+pay = { type = "real", lower = 0.0, upper = 100000.0 }
+[[queries]]
+name = "pay"
+ask = ["count", { mean = "pay" }]
+by = ["sex"]
+"""
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Iterator[RunningStudio]:
+    write_people(tmp_path)
+    with running(tmp_path) as started:
+        yield started
+
+
+@pytest.fixture
+def ready(studio: RunningStudio, tmp_path: Path, page: "Page") -> "Page":
+    """A page with a whole specification, and a ledger to pay from."""
+    (tmp_path / "people.toml").write_text(WHOLE, encoding="utf-8")
+    Ledger.create(tmp_path / "people.ledger", epsilon=3, unit="person").close()
+    studio.enter(page)
+    return page
+
+
+def opened(page: "Page", studio: RunningStudio, step: str) -> None:
+    page.goto(f"{studio.base}/spec/people.toml#{step}")
+    page.locator(f"#{step}-title").wait_for()
+
+
+def charges(folder: Path) -> int:
+    with Ledger.open(folder / "people.ledger") as ledger:
+        return len(ledger.history())
+
+
+def confirm(page: "Page") -> None:
+    page.get_by_label("I know that this spends").check()
+
+
+def released(page: "Page") -> None:
+    page.get_by_text("Released into").wait_for(timeout=60_000)
+
+
+def test_a_newcomer_comes_from_a_file_to_a_verified_release(
+    studio: RunningStudio, page: "Page", tmp_path: Path
+) -> None:
+    studio.enter(page)
+    hand = publish(page)
+    verification = verify_release(tmp_path / "people-release", ledger=tmp_path / "people.ledger")
+    assert verification.discrepancies == ()
+    assert verification.certificate.epsilon == 1
+    assert charges(tmp_path) == 1
+    assert hand.fields <= 12  # the table of docs/how_to says how many, and the command line asks for 32
+    page.get_by_role("link", name="Open the report").wait_for()
+    report = page.frame_locator("iframe.report").first
+    report.locator("h1").wait_for()
+
+
+def test_a_double_click_pays_once(ready: "Page", studio: RunningStudio, tmp_path: Path) -> None:
+    opened(ready, studio, "release")
+    confirm(ready)
+    ready.get_by_role("button", name="Pay and release").dblclick()
+    released(ready)
+    assert charges(tmp_path) == 1
+
+
+@pytest.mark.slow
+def test_two_tabs_pay_once_and_never_write_over_each_other(
+    ready: "Page", studio: RunningStudio, tmp_path: Path
+) -> None:
+    other = ready.context.new_page()
+    for tab in (ready, other):
+        opened(tab, studio, "release")
+        confirm(tab)
+    for tab in (ready, other):
+        tab.get_by_role("button", name="Pay and release").click(no_wait_after=True)
+    released(ready)
+    assert charges(tmp_path) == 1
+    for tab in (ready, other):
+        opened(tab, studio, "people")
+    field = "One of them is called a"
+    ready.get_by_label(field).fill("patient")
+    ready.get_by_label(field).blur()
+    settled(ready)
+    other.get_by_label(field).fill("household")
+    other.get_by_label(field).blur()
+    other.get_by_text("was changed meanwhile").wait_for()
+    assert 'unit = "patient"' in (tmp_path / "people.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_reload_in_the_middle_loses_nothing(studio: RunningStudio, page: "Page", tmp_path: Path) -> None:
+    studio.enter(page)
+    declare(Hand(page))
+    page.goto(f"{studio.base}/spec/people.toml#columns")
+    column(page, "pay").get_by_label("To", exact=True).fill("9000")
+    column(page, "pay").get_by_label("To", exact=True).blur()
+    settled(page)
+    page.reload()
+    assert column(page, "pay").get_by_label("To", exact=True).input_value() == "9000"
+    assert column(page, "sex").get_by_label("Keys, one on each line").input_value() == "f\nm"
+    page.context.close()  # the whole browser
+    assert "upper = 9000" in (tmp_path / "people.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("step", "label", "typed", "said"),
+    [
+        ("table", "About how many records there are", "many", "whole number"),
+        ("people", "One of them is called a", "", ""),
+        ("columns", "From", "200", "below upper"),
+        ("columns", "To", "a few", ""),
+        ("columns", "Keys, one on each line", "f\nf", ""),
+        ("questions", "Weight", "-1", ""),
+        ("questions", "Name", "", ""),
+        ("budget", "Epsilon", "-1", "above 0"),
+        ("budget", "Epsilon", "lots", ""),
+        ("budget", "Delta, if any", "2", ""),
+        ("budget", "Confidence of intervals", "95", ""),
+        ("release", "Ledger, a file of this folder", "../other.ledger", "folder"),
+    ],
+)
+def test_a_mistake_is_told_where_it_is_made(
+    ready: "Page", studio: RunningStudio, tmp_path: Path, step: str, label: str, typed: str, said: str
+) -> None:
+    opened(ready, studio, step)
+    field = ready.locator(f"#{step}").get_by_label(label, exact=True).first
+    before = field.get_attribute("id")
+    field.fill(typed)
+    field.blur()
+    settled(ready)
+    wrong = ready.locator(f'[id="{before}"]')
+    assert (
+        wrong.get_attribute("aria-invalid") == "true"
+        or ready.locator(f"#{step} .message:not(:empty)").count()
+    )
+    words = ready.locator(f"#{step} .message:not(:empty)").all_inner_texts()
+    assert any(said in each for each in words), words
+    assert violations(ready) == []
+    opened(ready, studio, "release")
+    assert ready.get_by_role("button", name="Pay and release").count() == 0
+    assert charges(tmp_path) == 0
+
+
+@pytest.mark.slow
+def test_every_step_is_accessible_by_day_by_night_and_on_a_telephone(
+    ready: "Page", studio: RunningStudio
+) -> None:
+    found: dict[str, list[str]] = {}
+    for step in STEPS:
+        opened(ready, studio, step)
+        for scheme in SCHEMES:
+            ready.emulate_media(color_scheme=scheme)
+            found[f"{step} {scheme}"] = violations(ready)
+        ready.set_viewport_size({"width": 390, "height": 844})
+        assert ready.evaluate("document.documentElement.scrollWidth") <= 390, step
+        found[f"{step} narrow"] = violations(ready)
+        ready.set_viewport_size({"width": 1280, "height": 900})
+    assert {place: each for place, each in found.items() if each} == {}
+
+
+@pytest.mark.slow
+def test_no_mouse_is_needed(ready: "Page", studio: RunningStudio, tmp_path: Path) -> None:
+    def tab_to(selector: str) -> None:
+        for _ in range(150):
+            ready.keyboard.press("Tab")
+            if ready.evaluate("s => document.activeElement.matches(s)", selector):
+                return
+        raise AssertionError(f"{selector} is not reached by the key Tab")
+
+    tab_to("a[href$='people.toml']")
+    ready.keyboard.press("Enter")
+    ready.locator("#table-title").wait_for()
+    for step in STEPS[1:5]:
+        tab_to(f".onward a[data-go='{step}']")
+        ready.keyboard.press("Enter")
+        ready.locator(f"#{step}-title").wait_for()
+        assert ready.evaluate("document.activeElement.id") == f"{step}-title"
+    tab_to("#epsilon-slider")
+    ready.keyboard.press("ArrowRight")
+    settled(ready)
+    assert "epsilon = 1\n" not in (tmp_path / "people.toml").read_text(encoding="utf-8")
+    for step in STEPS[5:7]:
+        tab_to(f".onward a[data-go='{step}']")
+        ready.keyboard.press("Enter")
+    tab_to("input[name=sure]")
+    ready.keyboard.press("Space")
+    tab_to("form.confirm button")
+    ready.keyboard.press("Enter")
+    released(ready)
+    assert charges(tmp_path) == 1
