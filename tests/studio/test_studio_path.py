@@ -146,7 +146,6 @@ def test_a_reload_in_the_middle_loses_nothing(studio: RunningStudio, page: "Page
         ("budget", "Epsilon", "lots", ""),
         ("budget", "Delta, if any", "2", ""),
         ("budget", "Confidence of intervals", "95", ""),
-        ("release", "Ledger, a file of this folder", "../other.ledger", "folder"),
     ],
 )
 def test_a_mistake_is_told_where_it_is_made(
@@ -169,6 +168,20 @@ def test_a_mistake_is_told_where_it_is_made(
     opened(ready, studio, "release")
     assert ready.get_by_role("button", name="Pay and release").count() == 0
     assert charges(tmp_path) == 0
+
+
+@pytest.mark.slow
+def test_a_ledger_outside_of_the_folder_is_refused_and_not_shown_as_kept(
+    ready: "Page", studio: RunningStudio, tmp_path: Path
+) -> None:
+    opened(ready, studio, "release")
+    field = ready.get_by_label("Ledger, a file of this folder")
+    field.fill("../other.ledger")
+    field.blur()
+    settled(ready)
+    assert "must be a file beside" in ready.locator("#said").inner_text()
+    assert field.input_value() == "people.ledger"
+    assert not (tmp_path.parent / "other.ledger").exists()
 
 
 @pytest.mark.slow

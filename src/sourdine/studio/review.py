@@ -168,6 +168,8 @@ def _review_queries(queries: Any, schema: Schema, privacy: PrivacyBlock, found: 
         pointer = pointer_of("queries", place)
         try:
             query = _query(block, schema, _unit(privacy))
+            if _is_blank(query.name):
+                found.add(f"{pointer}/name", "Fill this in.", blank=True)
             if query.name in names:
                 found.add(f"{pointer}/name", f"Two questions are called '{query.name}'. Rename one.")
             names.add(query.name)

@@ -38,10 +38,20 @@ function say(words) {
 function act(asked) {
   last = last.then(async () => {
     if (!steps) return;
-    const { answer } = await post(`${body.dataset.spec}/act`, { version: steps.dataset.version, ...asked });
-    show(answer);
+    const { status, answer } = await post(`${body.dataset.spec}/act`, { version: steps.dataset.version, ...asked });
+    show(status === 422 ? { ...(await kept()), ...answer } : answer);
   });
   return last;
+}
+
+/** All steps as they are kept: a field must not go on showing what was refused. */
+async function kept() {
+  try {
+    const response = await fetch(`${body.dataset.spec}/steps`);
+    return response.ok ? await response.json() : {};
+  } catch {
+    return {};
+  }
 }
 
 /** @param {Record<string, any>} answer */
