@@ -24,7 +24,7 @@ from sourdine.frames.output import relation_of
 from sourdine.local.cleaner import Cleaner, Method
 from sourdine.local.numeric.piecewise import Hybrid
 from sourdine.local.utility.measure import JudgedOn, try_models
-from sourdine.local.utility.models import LearningModel, NaiveBayes, Rows, Scores, learn, quality
+from sourdine.local.utility.models import LearningModel, MixedNaiveBayes, Rows, Scores, learn, quality
 from sourdine.local.utility.rows import Split, cleaned_rows, true_rows
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
@@ -159,7 +159,7 @@ def division(budget: Fraction, features: int) -> tuple[Fraction, int, Fraction]:
     return label, count, (budget - label) / count
 
 
-def classes(features: Floats, ill: NDArray[np.bool_], budget: Fraction, bits: Bits) -> NaiveBayes:
+def classes(features: Floats, ill: NDArray[np.bool_], budget: Fraction, bits: Bits) -> MixedNaiveBayes:
     """What reports say of the healthy and the ill; features lie in [-1, 1]."""
     n, d = features.shape
     label, count, epsilon = division(budget, d)
@@ -172,7 +172,7 @@ def classes(features: Floats, ill: NDArray[np.bool_], budget: Fraction, bits: Bi
     terms = weight * reports / share - (1 - weight) * reports / (1 - share)
     apart = _shrunk(terms.mean(axis=0), terms.var(axis=0) / n)
     middle = reports.mean(axis=0)
-    return NaiveBayes(
+    return MixedNaiveBayes(
         np.array([1 - share, share]),
         np.clip(np.array([middle - share * apart, middle + (1 - share) * apart]), -1, 1),
         np.full((2, d), _VARIANCE),
