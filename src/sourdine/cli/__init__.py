@@ -17,6 +17,7 @@ from sourdine.cli import (
     plan,
     release,
     reproduce,
+    series,
     sql,
     studio,
     train,
@@ -40,6 +41,7 @@ app.add_typer(certificate.app, name="certificate")
 app.add_typer(budget.app, name="budget")
 app.add_typer(local.app, name="local")
 app.add_typer(collect.app, name="collect")
+app.add_typer(series.app, name="series")
 app.add_typer(train.app, name="train")
 app.command(name="bounds")(bounds.bounds)
 app.command(name="check")(check.check)

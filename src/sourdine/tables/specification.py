@@ -42,6 +42,8 @@ from sourdine.tables.blocks import (
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
+from sourdine.tables.series.declared import SeriesBlock
+from sourdine.tables.series.plan import SeriesPlan
 from sourdine.tables.statistics.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 
 
 NO_QUERIES = ("none yet",)  # of a draft, whose columns still wait for bounds
-_BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies")
+_BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies", "series")
 _MOST_QUERIES = 2000  # beyond them a plan takes its time
 
 
@@ -62,6 +64,7 @@ class Specification(Declared):
     joins: Mapping[str, object] = Field(default_factory=dict)
     hierarchies: Mapping[str, object] = Field(default_factory=dict)
     queries: tuple[object, ...] = Field(min_length=1, max_length=_MOST_QUERIES)
+    series: SeriesBlock | None = Field(default=None, exclude_if=lambda held: held is None)
     folder: Path = Path()
 
     @classmethod
@@ -124,7 +127,10 @@ class Specification(Declared):
             specification = cls.model_validate(fields)
         except ValidationError as problem:
             raise mistake(problem, "") from None
-        specification.plan()
+        if specification.series is None:
+            specification.plan()
+        else:
+            specification.series_plan()
         return specification
 
     @property
@@ -190,7 +196,42 @@ class Specification(Declared):
     @in_files()
     def plan(self, epsilon: Fraction | None = None) -> ReleasePlan:
         """The plan of the queries, at the declared epsilon or another."""
+        if self.series is not None:
+            raise InvalidParameter(
+                "The specification is of a series, which is paid once and published period by period. "
+                "Use 'sourdine series start' and 'sourdine series publish', or take out its block [series]."
+            )
         return self._plan if epsilon is None else self._at(epsilon)
+
+    @in_files()
+    def series_plan(self) -> SeriesPlan:
+        """The plan of the series that is declared."""
+        return self._series_plan
+
+    @cached_property
+    def _series_plan(self) -> SeriesPlan:
+        if self.series is None:
+            raise InvalidParameter(
+                'The specification declares no series. Add its block, such as [series] period = "week", '
+                "first = 2026-01-05, periods = 52."
+            )
+        return SeriesPlan(
+            schema=self.schema_of,
+            queries=self._queries,
+            privacy=self._declared,
+            unit=self.unit,
+            neighbours=Neighbours(self.privacy.neighbours),
+            block=self.series,
+            confidence=self.privacy.confidence,
+        )
+
+    @property
+    def series_path(self) -> Path:
+        """Where the state of the series is: as declared, or beside the ledger."""
+        if self.series is not None and self.series.state is not None:
+            return self.folder / self.series.state
+        ledger = self.ledger_path
+        return ledger.with_suffix(".series") if isinstance(ledger, Path) else self.folder / "table.series"
 
     @cached_property
     def _plan(self) -> ReleasePlan:
@@ -233,11 +274,11 @@ class Specification(Declared):
         return all(place.exists() or any(mark in str(place) for mark in "*?[") for place in self.places)
 
     @in_files()
-    def open(self) -> Source:
-        """The table, checked against what is declared; only names and types are looked at."""
+    def open(self, places: Sequence[Path] = ()) -> Source:
+        """The table, or another one like it, checked against what is declared by names and types alone."""
         others = [] if self.privacy.column is None else [self.privacy.column]
         joins = read_joins(self.joins, self.folder)
-        return open_joined(self.places, self.schema_of, joins, others, text=self.table.text)
+        return open_joined(list(places) or self.places, self.schema_of, joins, others, text=self.table.text)
 
     @in_files()
     def look(self) -> Source | None:
@@ -268,7 +309,7 @@ class Specification(Declared):
             )
         if isinstance(path, Path) and not path.exists():
             declaration = self.privacy
-            privacy = self._declared if self.queries == NO_QUERIES else self.plan().privacy
+            privacy = self._declared if self.series or self.queries == NO_QUERIES else self.plan().privacy
             small = f" --delta {plain(declaration.delta)}" if privacy.squared and declaration.delta else ""
             small += f" --selection-delta {plain(privacy.selection_delta)}" if privacy.selection_delta else ""
             budget = declaration.epsilon if epsilon is None else float(epsilon)

@@ -1,0 +1,23 @@
+"""A table that grows, published period by period: one charge for all, and noise correlated over time."""
+
+from sourdine.tables.series.answers import SeriesAnswers, SpanEstimate
+from sourdine.tables.series.calendar import SeriesCalendar
+from sourdine.tables.series.choice import MatrixChoice, choose_matrix
+from sourdine.tables.series.declared import SeriesBlock
+from sourdine.tables.series.plan import SeriesLine, SeriesPlan
+from sourdine.tables.series.series import SeriesStatus, TableSeries
+from sourdine.tables.series.views import SeriesView
+
+__all__ = [
+    "MatrixChoice",
+    "SeriesAnswers",
+    "SeriesBlock",
+    "SeriesCalendar",
+    "SeriesLine",
+    "SeriesPlan",
+    "SeriesStatus",
+    "SeriesView",
+    "SpanEstimate",
+    "TableSeries",
+    "choose_matrix",
+]

@@ -1,0 +1,170 @@
+"""Which correlation matrix has the least error for what is asked: by declarations alone, with the reason."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.mechanisms.correlated import MOST_DENSE
+from sourdine.mechanisms.correlation import (
+    CorrelationMatrix,
+    LevelMatrix,
+    Participation,
+    PowerMatrix,
+    TreeMatrix,
+    least_error,
+)
+from sourdine.tables.series.views import SeriesView
+
+_EXPONENTS = (Fraction(1, 2), Fraction(3, 8), Fraction(1, 4))
+_FANS = (2, 3, 4, 6, 8, 11, 15, 20, 28)
+_LEVEL, _DENSE = 1024, 400  # periods up to which such matrices are tried
+_RESOLUTION, _LENGTH = 1024, 2048
+INDEPENDENT = Fraction(0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixChoice:
+    """The matrix that was chosen, and the error of each view by it, by independent periods and paid anew.
+
+    Errors are root mean squares over the periods, in the deviation of one release of one period that had the
+    whole budget.
+    """
+
+    matrix: CorrelationMatrix
+    name: str
+    errors: tuple[float, ...]
+    independent: tuple[float, ...]
+    anew: tuple[float, ...]
+    others: tuple[tuple[str, tuple[float, ...]], ...]
+
+    def words(self, views: Sequence[SeriesView]) -> str:
+        """Why it was chosen."""
+        told = [
+            f"{view.label} {error:.2f} (independent periods {alone:.2f}, paid anew {anew:.2f})"
+            for view, error, alone, anew in zip(views, self.errors, self.independent, self.anew, strict=True)
+        ]
+        return (
+            f"{self.name}: least error for what is asked, in deviations of one release of one period: "
+            f"{'; '.join(told)}."
+        )
+
+
+def view_errors(matrix: CorrelationMatrix, views: Sequence[SeriesView], length: float) -> tuple[float, ...]:
+    """The error of each view, over the periods at which it is told; 0 where it never is."""
+    return tuple(
+        math.sqrt(np.mean([spread(matrix, view, t) ** 2 for t in view.periods(matrix.periods)] or [0.0]))
+        * length
+        for view in views
+    )
+
+
+def spread(matrix: CorrelationMatrix, view: SeriesView, period: int) -> float:
+    """The deviation of a view for noise of deviation 1."""
+    return float(np.linalg.norm(view_coefficients(matrix, view, period)))
+
+
+def view_coefficients(matrix: CorrelationMatrix, view: SeriesView, period: int) -> NDArray[np.float64]:
+    """The weights of all rows up to a period that a view is read off by."""
+    weights = np.zeros(matrix.rows_until(period))
+    for (first, last), sign in view.spans(period):
+        part = matrix.coefficients(first, last)
+        weights[: part.size] += sign * part
+    return weights
+
+
+@cache
+def choose_matrix(
+    periods: int,
+    views: tuple[SeriesView, ...],
+    participation: Participation,
+    *,
+    squared: bool,
+    extensible: bool = False,
+) -> MatrixChoice:
+    """The matrix with the least error, each view counting by how far it is from the best of them.
+
+    With `extensible` only those whose first rows stay when periods are added.
+    """
+    matrices = _candidates(periods, squared, extensible)
+    errors = {
+        name: view_errors(matrix, views, _length(matrix, participation, squared))
+        for name, matrix in matrices.items()
+    }
+    best = [min(each[i] for each in errors.values()) or 1.0 for i in range(len(views))]
+    mixed = len(views) > 1 or any(view.window not in (None, 1) for view in views)
+    if squared and mixed and not extensible and participation.once and 1 < periods <= min(_DENSE, MOST_DENSE):
+        dense = least_error(_questions(periods, views, best), _LENGTH)
+        matrices["dense"] = dense
+        errors["dense"] = view_errors(dense, views, _length(dense, participation, squared))
+    scores = {
+        name: float(np.mean([(error / least) ** 2 for error, least in zip(each, best, strict=True)]))
+        for name, each in errors.items()
+    }
+    name = min(scores, key=scores.__getitem__)
+    alone = errors["independent periods"]
+    return MatrixChoice(
+        matrix=matrices[name],
+        name=name,
+        errors=errors[name],
+        independent=alone,
+        anew=tuple(_anew(view, periods, participation, squared) for view in views),
+        others=tuple((other, each) for other, each in errors.items() if other != name),
+    )
+
+
+def _candidates(periods: int, squared: bool, extensible: bool) -> dict[str, CorrelationMatrix]:
+    matrices: dict[str, CorrelationMatrix] = {"independent periods": PowerMatrix(periods, INDEPENDENT, 1)}
+    for fan in _FANS if not squared else _FANS[:1]:
+        if fan <= periods:
+            matrices[f"tree of fan {fan}"] = TreeMatrix(periods, fan)
+    if squared:
+        for exponent in _EXPONENTS:
+            matrices[f"power {exponent}"] = PowerMatrix(periods, exponent, _RESOLUTION)
+            if periods <= _LEVEL and not extensible:
+                matrices[f"level power {exponent}"] = LevelMatrix(periods, exponent, _LENGTH)
+    return matrices
+
+
+def _length(matrix: CorrelationMatrix, participation: Participation, squared: bool) -> float:
+    if squared:
+        return math.sqrt(matrix.squared_length(participation))
+    return float(matrix.length(participation))
+
+
+def _questions(periods: int, views: Sequence[SeriesView], best: Sequence[float]) -> NDArray[np.float64]:
+    """Every question of every view as a row, weighed so that each view counts alike."""
+    rows = []
+    for view, least in zip(views, best, strict=True):
+        steps = list(view.periods(periods))
+        for step in steps:
+            row = np.zeros(periods)
+            for (first, last), sign in view.spans(step):
+                row[first - 1 : last] += sign
+            rows.append(row / (least * math.sqrt(len(steps))))
+    return np.array(rows) if rows else np.eye(periods)
+
+
+def _anew(view: SeriesView, periods: int, participation: Participation, squared: bool) -> float:
+    """The error where each release of a view is paid for by itself, out of the same budget.
+
+    That is how far a unit moves all of them together, for periods as near as they may be, from several on.
+    """
+    lengths = [0.0]
+    for start in {0, min(view.first, periods) - 1, periods // 2}:
+        unit = np.zeros(periods + 1)
+        step, often = participation.separation, participation.times
+        unit[1 + start : 1 + start + often * step : step] = 1
+        sums = np.cumsum(unit)
+        moved = np.array(
+            [
+                sum(sign * (sums[last] - sums[first - 1]) for (first, last), sign in view.spans(period))
+                for period in view.periods(periods)
+            ]
+        )
+        lengths.append(float(np.linalg.norm(moved, 2 if squared else 1)) if moved.size else 0.0)
+    return max(lengths)

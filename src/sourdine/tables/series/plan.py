@@ -1,0 +1,239 @@
+"""What a series will measure, cost and be worth: from declarations alone, before its first period."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+from sourdine.accounting.spend import Spend
+from sourdine.core.distance import Distance, Neighbours, root_above
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.schema import Schema
+from sourdine.frames.times.dates import Date, Datetime
+from sourdine.mechanisms import CorrelatedGaussian, CorrelatedLaplace, CorrelatedNoise, Gaussian, Laplace
+from sourdine.mechanisms.correlation import CorrelationMatrix, Participation
+from sourdine.mechanisms.gaussian import LEAST_SIGMA
+from sourdine.tables.measurements.group_sums import GroupSums, RecordCounts, Total, UnitCounts
+from sourdine.tables.measurements.measurement import Scope, moved
+from sourdine.tables.privacy import Privacy
+from sourdine.tables.query import Query
+from sourdine.tables.series.choice import MatrixChoice, choose_matrix
+from sourdine.tables.series.declared import SeriesBlock
+
+_MOST_NOISE = 1 << 29  # steps of noise; more is drawn on a coarser grid
+_TRIES = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesLine:
+    """One thing that is measured in each period: its noise, and how far a unit moves it in one of them."""
+
+    query: str
+    label: str
+    measurement: GroupSums
+    mechanism: CorrelatedNoise
+    distance: Distance
+    share: Fraction
+    step: float
+
+    @property
+    def spend(self) -> Spend:
+        """What it costs for the whole horizon."""
+        return Spend(mechanism=self.mechanism, distance=self.distance)
+
+    def extension(self, periods: int) -> "tuple[SeriesLine, Spend]":
+        """The same over more periods with the same noise, and what that costs beyond what was paid.
+
+        Together they cost as much as the longer series does (docs/guarantees/series.md).
+        """
+        longer = replace(self.mechanism, periods=periods)
+        amount = self.mechanism.moved_steps(self.distance)
+        pattern = self.mechanism.participation
+        if isinstance(self.mechanism, CorrelatedGaussian):
+            more = longer.matrix.squared_length(pattern) - self.mechanism.matrix.squared_length(pattern)
+        else:
+            more = longer.matrix.length(pattern) - self.mechanism.matrix.length(pattern)
+        return replace(self, mechanism=longer), self._steps_spend(amount * max(more, 0), 1)
+
+    def repeat(self, rows: int) -> Spend:
+        """What it costs to draw so many rows again that were shown and are lost."""
+        reach = self.mechanism.matrix.row_reach(self.mechanism.participation)
+        amount = self.mechanism.moved_steps(self.distance)
+        gaussian = isinstance(self.mechanism, CorrelatedGaussian)
+        return self._steps_spend(amount * (reach**2 if gaussian else reach), rows)
+
+    def _steps_spend(self, amount: Fraction, count: int) -> Spend:
+        """Noise of this size on whole numbers that move so far; the square of it in L2."""
+        neighbours = self.distance.neighbours
+        amount = max(amount, Fraction(1, 1 << 40))  # a distance is never 0
+        if isinstance(self.mechanism, CorrelatedGaussian):
+            distance = Distance.l2(square=amount, neighbours=neighbours)
+            return Spend(mechanism=Gaussian(sigma=self.mechanism.unit_noise), distance=distance, count=count)
+        distance = Distance.l1(amount, neighbours=neighbours)
+        return Spend(mechanism=Laplace(scale=self.mechanism.unit_noise), distance=distance, count=count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesPlan:
+    """All that is fixed when a series starts. Nothing in it comes from the data."""
+
+    schema: Schema
+    queries: tuple[Query, ...]
+    privacy: Privacy
+    unit: PrivacyUnit
+    neighbours: Neighbours
+    block: SeriesBlock
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        for query in self.queries:
+            query.check(self.schema)
+            if query.derived:
+                raise InvalidParameter(
+                    f"The query '{query.name}' of a series computes a column of its own. Declare it among "
+                    "the columns, so that it stays the same for all periods."
+                )
+            if query.compare or query.show:
+                raise InvalidParameter(
+                    f"The query '{query.name}' of a series compares or picks answers. What a series tells is "
+                    "declared as 'publish'. Leave out 'compare' and 'show'."
+                )
+            if self.schema.open(query.by):
+                raise InvalidParameter(
+                    f"The query '{query.name}' groups by keys that nobody declared. The keys of a series are "
+                    "declared: choose them by a release of its own, and declare those it shows."
+                )
+        if self.unit.column is None and self.block.participation != Participation():
+            raise InvalidParameter(
+                "Where each record is a unit it counts in one period. To let units come again, name the "
+                'column that tells them apart: column = "person_id".'
+            )
+        for name in (self.block.arrived, self.block.happened):
+            if name is not None and not isinstance(self.schema.columns.get(name), Date | Datetime):
+                raise InvalidParameter(
+                    f"The series rests on the column '{name}', which is not declared as a date. Declare it: "
+                    f'[columns.{name}] type = "date", first = 2026-01-01, last = 2026-12-31.'
+                )
+        self.lines  # noqa: B018 (so that what cannot be planned is refused here)
+
+    @cached_property
+    def choice(self) -> MatrixChoice:
+        """The correlation of all noise of the series, and why."""
+        block = self.block
+        return choose_matrix(
+            block.periods,
+            block.views,
+            block.participation,
+            squared=self.privacy.squared,
+            extensible=block.extensible,
+        )
+
+    @cached_property
+    def lines(self) -> tuple[SeriesLine, ...]:
+        """What is measured, with the noise that its share of the budget allows."""
+        parts = [
+            (query, label, measurement, query.share / len(measures))
+            for query in self.queries
+            for measures in [self._measures(query)]
+            for label, measurement in measures
+        ]
+        whole = sum((part for *_, part in parts), Fraction(0))
+        return tuple(
+            self._line(query.name, label, measurement, part / whole)
+            for query, label, measurement, part in parts
+        )
+
+    def _measures(self, query: Query) -> list[tuple[str, GroupSums]]:
+        measures: list[tuple[str, GroupSums]] = []
+        scope = Scope(query=query.name, by=query.by, where=query.where)
+        for each in query.ask:
+            label, measurement = each.label, each.measurement(scope, self.schema)
+            if not isinstance(measurement, RecordCounts | UnitCounts | Total):
+                raise InvalidParameter(
+                    f"The query '{query.name}' asks for the {label}, which does not add up over periods. A "
+                    'series counts records ("count"), units ("units") and sums ({ sum = "pay" }).'
+                )
+            measures.append((label, measurement))
+        return measures
+
+    def _line(self, query: str, label: str, measurement: GroupSums, share: Fraction) -> SeriesLine:
+        distance = self._distance(measurement)
+        mechanism = correlated_noise(
+            self.choice.matrix,
+            self.block.participation,
+            distance,
+            share * self.privacy.total,
+            self.privacy.squared,
+        )
+        step = measurement.step(self.schema, self.unit)[0]
+        return SeriesLine(
+            query=query,
+            label=label,
+            measurement=measurement,
+            mechanism=mechanism,
+            distance=distance,
+            share=share,
+            step=step,
+        )
+
+    def _distance(self, measurement: GroupSums) -> Distance:
+        """What a unit moves in one period, or, where a total of records is declared, in all of them."""
+        squared, total = self.privacy.squared, self.block.total
+        if total is None:
+            return measurement.distance(self.schema, self.unit, self.neighbours, squared)
+        held = measurement.statistic(self.schema, self.unit)
+        return moved(
+            self.neighbours,
+            squared,
+            length=held.reach * total,
+            copies=1,
+            each=held.coordinates * total,
+            signed=measurement.signed,
+        )
+
+    @property
+    def spends(self) -> tuple[Spend, ...]:
+        """The one charge for the whole horizon."""
+        return tuple(line.spend for line in self.lines)
+
+    @property
+    def words(self) -> str:
+        """What is planned, in a few sentences."""
+        calendar, block = self.block.calendar, self.block
+        return (
+            f"{block.periods} periods by {block.period}, from {calendar.name(1)} to "
+            f"{calendar.name(block.periods)}, paid once: {self.privacy.words} for each {self.unit.name}, who "
+            f"counts {block.participation.words}. {self.choice.words(block.views)}"
+        )
+
+
+def correlated_noise(
+    matrix: CorrelationMatrix,
+    participation: Participation,
+    distance: Distance,
+    budget: Fraction,
+    squared: bool,
+) -> CorrelatedNoise:
+    """The least noise that costs at most so much rho, or epsilon, over all periods."""
+    step: Fraction | None = None
+    kind = CorrelatedGaussian if squared else CorrelatedLaplace
+    length = matrix.squared_length(participation) if squared else matrix.length(participation)
+    for _ in range(_TRIES):
+        # a trial with any noise tells how far the rounded numbers move
+        trial = kind.from_matrix(matrix, participation, (step or 1) * 1024, step)
+        amount = trial.moved_steps(distance) if distance.coordinates or step is None else Fraction(0)
+        size = root_above(amount * length / (2 * budget)) if squared else amount * length / budget
+        if size <= _MOST_NOISE:
+            least = LEAST_SIGMA if squared else Fraction(1, 1 << 30)
+            return kind.from_matrix(matrix, participation, max(size, least) * (step or 1), step)
+        step = (step or Fraction(1)) * 2
+    raise InvalidParameter(
+        "The budget is so small that the noise would drown the whole series. Ask for a larger epsilon, for "
+        "fewer periods, or for units that count less often."
+    )
+
+
+def listed_queries(queries: Sequence[Query]) -> str:
+    """The names of queries, for a ledger's line."""
+    return ", ".join(query.name for query in queries)

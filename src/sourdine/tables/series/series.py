@@ -1,0 +1,397 @@
+"""A series: started by one charge, published period by period, and read off at any time."""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.ledger.ledger import opened
+from sourdine.accounting.spend import Spend
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.frames.source import Source
+from sourdine.frames.statistics.participants import participants, without
+from sourdine.frames.statistics.totals import totals_of
+from sourdine.mechanisms import CorrelatedNoise
+from sourdine.mechanisms.correlated import NoiseCorrelation
+from sourdine.tables.query import Query
+from sourdine.tables.release import silence
+from sourdine.tables.series.answers import SeriesAnswers, SeriesRows
+from sourdine.tables.series.plan import SeriesLine, SeriesPlan, listed_queries
+from sourdine.tables.series.state import ClosedPeriod, SeriesState
+
+_LIMIT = (1 << 62) - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesStatus:
+    """Where a series stands."""
+
+    identity: str
+    periods: int
+    closed: int
+    next_period: str | None
+    paid: bool
+    restored: bool
+
+
+class TableSeries:
+    """A table that grows, published at the end of each period.
+
+    The guarantee is the plan's epsilon (or epsilon and delta) for each unit over all periods together, paid
+    once when the series starts. `publish` draws the noise of a period once: asked again, it shows the same
+    numbers.
+    """
+
+    def __init__(self, plan: SeriesPlan, state: SeriesState) -> None:
+        self.plan = plan
+        self._state = state
+        if state.note("declared") != declared_text(plan):
+            raise InvalidParameter(
+                "The series was started with other declarations, and its noise was chosen for those. Put "
+                "them back as they were (keys may be added at the end of a list), or start another series."
+            )
+        self.lines = self._with_mechanisms(plan.lines)
+
+    def _with_mechanisms(self, lines: tuple[SeriesLine, ...]) -> tuple[SeriesLine, ...]:
+        """The lines with the noise that was paid for, whatever a newer plan would choose."""
+        kept = json.loads(self._state.note("mechanisms") or "[]")
+        paid = map(Fraction, json.loads(self._state.note("distances") or "[]"))
+        for place, (line, most) in enumerate(zip(lines, paid, strict=True)):
+            keys = set(_key_rows(line.measurement.keys(self.plan.schema)))
+            if line.distance.amount > most or not keys.issuperset(self._state.keys(place)):
+                raise InvalidParameter(
+                    f"The keys of the query '{line.query}' are no longer those that the series was paid for: "
+                    "some are gone, or a unit counts in more of them. Put them back; new ones may be added "
+                    "where max_groups is at most the number of groups at the start."
+                )
+        made = [CorrelatedNoise.from_json(each) for each in kept]
+        return tuple(replace(line, mechanism=each) for line, each in zip(lines, made, strict=True))
+
+    @classmethod
+    def start(
+        cls,
+        plan: SeriesPlan,
+        state: Path | str,
+        ledger: Ledger | Path | str,
+        *,
+        purpose: str | None = None,
+    ) -> "TableSeries":
+        """Pay for the whole horizon, and keep the state of the series in a new file.
+
+        A start that was cut off is finished by the same call: what was paid already is found in the ledger
+        by the series' identity, and is not paid again.
+        """
+        place = Path(state)
+        if place.exists():
+            held = SeriesState(place)
+            if held.note("paid") is None:
+                held.witness()  # nothing was ever shown from it
+            else:
+                held.close()
+                raise InvalidParameter(
+                    f"The series at {place} is started already, and paid. Go on with publish, or choose "
+                    "another name: that would pay anew."
+                )
+        else:
+            notes = {
+                "identity": secrets.token_hex(12),
+                "declared": declared_text(plan),
+                "mechanisms": json.dumps([line.mechanism.to_json() for line in plan.lines]),
+                "distances": json.dumps([str(line.distance.amount) for line in plan.lines]),
+                "periods": str(plan.block.periods),
+            }
+            held = SeriesState.create(place, notes)
+        series = cls(plan, held)
+        series._pay(ledger, tuple(line.spend for line in series.lines), purpose, "start")
+        return series
+
+    @classmethod
+    def open(cls, plan: SeriesPlan, state: Path | str) -> "TableSeries":
+        """A series that was started before."""
+        return cls(plan, SeriesState(Path(state)))
+
+    def close(self) -> None:
+        """Let go of the state's file."""
+        self._state.close()
+
+    def __enter__(self) -> "TableSeries":
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    @property
+    def identity(self) -> str:
+        """What ledgers know it by."""
+        return self._state.note("identity") or ""
+
+    @property
+    def periods(self) -> int:
+        """The horizon, as far as it is paid."""
+        return int(self._state.note("periods") or 0)
+
+    def status(self) -> SeriesStatus:
+        """Where it stands."""
+        closed = self._state.closed
+        calendar = self.plan.block.calendar.extended(self.periods)
+        return SeriesStatus(
+            identity=self.identity,
+            periods=self.periods,
+            closed=closed,
+            next_period=calendar.name(closed + 1) if closed < self.periods else None,
+            paid=self._state.note("paid") is not None,
+            restored=not self._state.is_newest(),
+        )
+
+    def _pay(
+        self, ledger: Ledger | Path | str, spends: tuple[Spend, ...], purpose: str | None, step: str
+    ) -> None:
+        """Charge a step once: a charge that was made before a crash is found again by its words."""
+        mark = f"series {self.identity} {step}"
+        words = f"{mark}: {purpose or listed_queries(self.plan.queries)}"[:200]
+        with opened(ledger) as book:
+            paid = any(entry.purpose.startswith(f"{mark}:") for entry in book.history())
+            if not paid:
+                book.charge(*spends, purpose=words, declared={"series": self._state.note("declared") or ""})
+            with self._state.writing():
+                self._state.write_note("paid", mark)
+
+    # publishing
+
+    def publish(
+        self, source: Source, period: int | str | None = None, *, bits: Bits = SYSTEM
+    ) -> SeriesAnswers:
+        """Close the next period, or show one that is closed: what was shown never changes.
+
+        The table is read for that period alone. Its sums, its rows and who counted in it are on the disk
+        before this returns.
+        """
+        calendar = self.plan.block.calendar.extended(self.periods)
+        number = self._number(period)
+        with self._state.writing():
+            closed = self._state.closed
+            number = closed + 1 if number is None else number
+            if fresh := number > closed:
+                self._check_next(number, closed)
+                days = calendar.start(number), calendar.start(number + 1)
+                with silence("the period is not closed"):
+                    self._close_period(source, number, days, bits)
+        if fresh:
+            self._state.witness()
+        return self.answers(number)
+
+    def _number(self, period: int | str | None) -> int | None:
+        if isinstance(period, str):
+            return self.plan.block.calendar.extended(self.periods).number(period)
+        return None if period is None else check.integer("publish", "period", period, 1, self.periods)
+
+    def _check_next(self, number: int, closed: int) -> None:
+        if self._state.note("paid") is None:
+            raise InvalidParameter(
+                "The series is not paid yet: its start was cut off. Start it again as it was declared."
+            )
+        if not self._state.is_newest():
+            raise InvalidParameter(
+                f"The state of the series holds {closed} periods and is a copy, or was restored: rows may "
+                "have been shown that it does not know, and to draw them again would cost. Say how many "
+                "periods were shown, with 'sourdine series resume --shown', or resume()."
+            )
+        if number > self.periods:
+            raise InvalidParameter(
+                f"The series ends with its period {self.periods}. Extend it, which is a charge of its own."
+            )
+        if number != closed + 1:
+            raise InvalidParameter(
+                f"The next period is the {closed + 1}. of the series, and periods are closed in order: each "
+                "row rests on all before it. Publish those between first."
+            )
+
+    def _close_period(self, source: Source, number: int, days: tuple[date, date], bits: Bits) -> None:
+        """Within `writing`: read, admit, draw, and keep."""
+        unit, conditions = self.plan.unit, self._in_period(source, *days)
+        table = source
+        if unit.column is not None:
+            whose = [f"({line.measurement.scope.sql(source)})" for line in self.lines]
+            asked = f"{conditions} AND ({' OR '.join(dict.fromkeys(whose))})"
+            units, records = participants(source, unit.column, asked)
+            digests = self._state.digests(units.tolist())
+            admitted = self._admit(digests, records, number)
+            chosen = np.flatnonzero(admitted)
+            self._state.add_participations([digests[i] for i in chosen], number, records[chosen].tolist())
+            table, others = without(source, unit.column, units[~admitted].tolist())
+            conditions = f"{conditions} AND {others}"
+        for place in range(len(self.lines)):
+            self._state.add_period(self._draw(table, place, number, conditions, bits))
+        self._state.turn()
+
+    def _in_period(self, source: Source, start: date, after: date) -> str:
+        """The records that arrived in a period, in the engine's words."""
+        block = self.plan.block
+        bounds: dict[str, dict[str, date]] = {}
+        if block.arrived is not None:
+            bounds[block.arrived] = {"at_least": start, "below": after}
+        if block.late == "drop" and block.happened is not None:
+            bounds.setdefault(block.happened, {})["at_least"] = start
+        if not bounds:
+            return "TRUE"
+        trees = Query("period", "count", where=bounds).where
+        return " AND ".join(f"({source.holds(tree)})" for tree in trees)
+
+    def _admit(self, digests: list[bytes], records: NDArray[np.int64], number: int) -> NDArray[np.bool_]:
+        """Which units may count in a period: by their own past alone."""
+        block, before = self.plan.block, self._state.participations(digests)
+        admitted = np.ones(len(digests), bool)
+        for i, digest in enumerate(digests):
+            times, last, used = before.get(digest, (0, 0, 0))
+            if block.total is not None:
+                admitted[i] = used + records[i] <= block.total
+            elif times:
+                admitted[i] = times < block.times and number - last >= block.separation
+        return admitted
+
+    def _draw(self, table: Source, place: int, number: int, conditions: str, bits: Bits) -> ClosedPeriod:
+        line = self.lines[place]
+        measurement, schema, unit = line.measurement, self.plan.schema, self.plan.unit
+        where = f"{conditions} AND ({measurement.scope.sql(table)})"
+        (totals,) = totals_of(table, measurement.requests(table, unit), unit=unit, bits=bits, where=where)
+        exact = measurement.numbers(totals, schema, unit)[:, 0]
+        sums = np.array([max(-_LIMIT, min(_LIMIT, int(each))) for each in exact.tolist()], np.int64)
+        keys = tuple(_key_rows(totals.keys))
+        history = self.history(place, keys, number - 1)
+        rows = line.mechanism.sample_rows(np.concatenate([history, sums[:, None]], axis=1), bits)
+        return ClosedPeriod(number, place, keys, sums[:, None], np.asarray(rows))
+
+    def history(self, place: int, keys: tuple[tuple[Any, ...], ...], until: int) -> NDArray[np.int64]:
+        """The exact sums of closed periods, by key: private, and never shown.
+
+        A key that was declared later has zeros before.
+        """
+        closed = self._state.periods(place, until)
+        return aligned(closed, keys, lambda period: period.sums)
+
+    # reading
+
+    def answers(self, until: int | str | None = None) -> SeriesAnswers:
+        """What is read off the rows published up to a period: post-processing, as often as one likes."""
+        number = self._number(until)
+        last = self._state.closed if number is None else number
+        if not 1 <= last <= self._state.closed:
+            raise InvalidParameter("No period of the series is closed yet up to there. Publish it first.")
+        tables = []
+        for place, line in enumerate(self.lines):
+            keys, closed = self._state.keys(place), self._state.periods(place, last)
+            noisy = aligned(closed, keys, lambda period: period.rows)
+            known = {key: each.number for each in reversed(closed) for key in each.keys}
+            starts = np.array([known.get(key, last + 1) for key in keys], np.int64)
+            tables.append(SeriesRows(line=line, keys=keys, rows=noisy, starts=starts))
+        return SeriesAnswers(
+            tables=tuple(tables),
+            views=self.plan.block.views,
+            calendar=self.plan.block.calendar.extended(self.periods),
+            closed=last,
+            confidence=self.plan.confidence,
+            choice=self.plan.choice,
+        )
+
+    # what costs more
+
+    def extend(self, periods: int, ledger: Ledger | Path | str) -> None:
+        """Pay for a longer horizon; rows that were published stay, and later ones go on from them."""
+        longer = check.integer("extend", "periods", periods, self.periods + 1, 1 << 16)
+        kinds = (NoiseCorrelation.LEVEL, NoiseCorrelation.DENSE)
+        if any(line.mechanism.correlation in kinds for line in self.lines):
+            raise InvalidParameter(
+                "The correlation of this series was chosen for its horizon, and its last columns have no "
+                "room for more rows. Start a series of its own for what follows, or declare "
+                "extensible = true before a series starts."
+            )
+        pairs = [line.extension(longer) for line in self.lines]
+        self._pay(ledger, tuple(spend for _, spend in pairs), None, f"until {longer}")
+        self.lines = tuple(line for line, _ in pairs)
+        with self._state.writing():
+            self._state.write_note(
+                "mechanisms", json.dumps([line.mechanism.to_json() for line in self.lines])
+            )
+            self._state.write_note("periods", str(longer))
+
+    def resume(self, shown: int, ledger: Ledger | Path | str) -> int:
+        """Go on with a state that was restored or copied, told how many periods were shown in all.
+
+        Periods that were shown and are lost are paid for again: their rows will be drawn anew. Returns how
+        many these are.
+        """
+        told, closed = check.integer("resume", "shown", shown, 0, self.periods), self._state.closed
+        lost = max(told - closed, 0)
+        if lost:
+            rows = [
+                line.mechanism.matrix.rows_until(told) - line.mechanism.matrix.rows_until(closed)
+                for line in self.lines
+            ]
+            spends = tuple(line.repeat(count) for line, count in zip(self.lines, rows, strict=True))
+            self._pay(
+                ledger, spends, None, f"again {closed + 1} to {told} {(self._state.note('token') or '')[:8]}"
+            )
+        with self._state.writing():
+            self._state.turn()
+        self._state.witness()
+        return lost
+
+
+def aligned(closed: list[ClosedPeriod], keys: tuple[tuple[Any, ...], ...], part: Any) -> NDArray[Any]:
+    """What closed periods hold, side by side along the last axis, by the newest keys; 0 where none was."""
+    place = {key: i for i, key in enumerate(keys)}
+    columns = []
+    for period in closed:
+        held = part(period)
+        if period.keys == keys:
+            columns.append(held)
+            continue
+        spread = np.zeros((len(keys), held.shape[1]), held.dtype)
+        spread[[place[key] for key in period.keys]] = held
+        columns.append(spread)
+    return np.concatenate(columns, axis=1) if columns else np.zeros((len(keys), 0), np.int64)
+
+
+def _key_rows(keys: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The keys of each group, as plain values."""
+    return [tuple(map(_plain, key)) for key in keys]
+
+
+def _plain(key: object) -> object:
+    return (
+        key.item() if isinstance(key, np.generic) else key if isinstance(key, str | int | bool) else str(key)
+    )
+
+
+def declared_text(plan: SeriesPlan) -> str:
+    """All that a series rests on, as one text, but for keys: they may be added at the end of a list."""
+    columns = {
+        name: {field: value for field, value in column.model_dump(mode="json").items() if field != "keys"}
+        for name, column in plan.schema.columns.items()
+    }
+    block = plan.block.model_dump(mode="json", exclude={"state"})
+    content: Mapping[str, Any] = {
+        "columns": columns,
+        "queries": [query.model_dump(mode="json") for query in plan.queries],
+        "privacy": {
+            "epsilon": str(plan.privacy.epsilon),
+            "delta": plan.privacy.delta,
+            "unit": plan.unit.name,
+            "column": plan.unit.column,
+            "max_rows": plan.unit.max_rows,
+            "max_groups": plan.unit.max_groups,
+            "neighbours": str(plan.neighbours),
+        },
+        "series": block,
+    }
+    return json.dumps(content, sort_keys=True, ensure_ascii=False)

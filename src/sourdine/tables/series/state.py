@@ -1,0 +1,285 @@
+"""What is kept of a series beside its ledger: rows that were published, and what must stay private.
+
+One SQLite file for its owner alone holds the plan, the rows of each closed period, the exact sums of closed
+periods, and for each unit a keyed digest with the periods it counted in. A period is committed in one durable
+transaction before anybody sees its rows. A small file beside it, the witness, tells a copy that was restored:
+what was shown since cannot be known from an older state.
+"""
+
+import hmac
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core import disk
+from sourdine.core.errors import InvalidParameter, LedgerError
+
+APPLICATION = 0x536F7273  # "Sors", in the header of the file
+_FORM = 1
+_WAIT = 600.0  # seconds for another publisher to finish
+_TABLES = """
+CREATE TABLE notes (name TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT;
+CREATE TABLE key_lists (number INTEGER PRIMARY KEY, line INTEGER NOT NULL, keys TEXT NOT NULL) STRICT;
+CREATE TABLE periods (
+    number INTEGER NOT NULL, line INTEGER NOT NULL, key_list INTEGER NOT NULL,
+    sums BLOB NOT NULL, rows BLOB NOT NULL, PRIMARY KEY (number, line)
+) STRICT;
+CREATE TABLE participations (
+    unit BLOB NOT NULL, period INTEGER NOT NULL, records INTEGER NOT NULL, PRIMARY KEY (unit, period)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER periods_stay BEFORE UPDATE ON periods BEGIN SELECT RAISE(ABORT, 'periods never change'); END;
+CREATE TRIGGER periods_last BEFORE DELETE ON periods BEGIN SELECT RAISE(ABORT, 'periods never go'); END;
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedPeriod:
+    """One line of a period: the keys it was measured by, its exact sums, and its noisy rows (by key)."""
+
+    number: int
+    line: int
+    keys: tuple[tuple[Any, ...], ...]
+    sums: NDArray[np.int64]
+    rows: NDArray[Any]
+
+
+class SeriesState:
+    """The file of a series, open for one process at a time to write."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.is_file():
+            raise InvalidParameter(
+                f"There is no series at {path}. Start one with 'sourdine series start', or check the path: "
+                "a series that is started anew pays anew."
+            )
+        self._connection = _connect(path)
+        try:
+            form = self._connection.execute("PRAGMA application_id").fetchone()[0]
+        except sqlite3.DatabaseError:
+            form = None
+        if form != APPLICATION:
+            self._connection.close()
+            raise InvalidParameter(f"{path} is not the state of a series. Check the path.")
+        self._lists: dict[int, tuple[tuple[Any, ...], ...]] = {}
+
+    @classmethod
+    def create(cls, path: Path, notes: Mapping[str, str]) -> "SeriesState":
+        """A new state, whole or not there; an existing one is never touched."""
+        try:
+            with disk.whole_file(path, over=False) as place:
+                disk.write_new(place, b"")
+                connection = _connect(place)
+                try:
+                    connection.execute("BEGIN")
+                    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                    connection.execute(f"PRAGMA user_version = {_FORM}")
+                    for statement in _statements():
+                        connection.execute(statement)
+                    private = {"secret": secrets.token_hex(32), "token": secrets.token_hex(16)}
+                    connection.executemany(
+                        "INSERT INTO notes VALUES (?, ?)", [*notes.items(), *private.items()]
+                    )
+                    connection.execute("COMMIT")
+                finally:
+                    connection.close()
+        except FileExistsError:
+            raise InvalidParameter(
+                f"There is a file at {path} already. A series is never overwritten. Go on with it, or choose "
+                "another name."
+            ) from None
+        state = cls(path)
+        state.witness()
+        return state
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One durable transaction: all of it, or nothing. Another publisher waits until it is over."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as problem:
+            raise LedgerError(
+                f"The series {self.path} cannot be written: another process holds it, or its disk takes no "
+                "changes. Nothing was shown. Try again."
+            ) from problem
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def note(self, name: str) -> str | None:
+        """A note by its name."""
+        row = self._connection.execute("SELECT content FROM notes WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def write_note(self, name: str, content: str) -> None:
+        """Keep a note, within `writing`."""
+        self._connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, content))
+
+    @property
+    def closed(self) -> int:
+        """How many periods are closed."""
+        return int(self._connection.execute("SELECT coalesce(max(number), 0) FROM periods").fetchone()[0])
+
+    def periods(self, line: int, until: int | None = None) -> list[ClosedPeriod]:
+        """Every closed period of a line, in order."""
+        last = self.closed if until is None else until
+        rows = self._connection.execute(
+            "SELECT number, key_list, sums, rows FROM periods WHERE line = ? AND number <= ? ORDER BY number",
+            (line, last),
+        )
+        return [
+            ClosedPeriod(number, line, self._keys(held), _array(sums), _array(noisy))
+            for number, held, sums, noisy in rows.fetchall()
+        ]
+
+    def _keys(self, number: int) -> tuple[tuple[Any, ...], ...]:
+        if number not in self._lists:
+            row = self._connection.execute(
+                "SELECT keys FROM key_lists WHERE number = ?", (number,)
+            ).fetchone()
+            self._lists[number] = tuple(map(tuple, json.loads(row[0])))
+        return self._lists[number]
+
+    def keys(self, line: int) -> tuple[tuple[Any, ...], ...]:
+        """The newest keys of a line."""
+        row = self._connection.execute("SELECT max(number) FROM key_lists WHERE line = ?", (line,)).fetchone()
+        return () if row[0] is None else self._keys(int(row[0]))
+
+    def add_period(self, period: ClosedPeriod) -> None:
+        """Keep a line of a period, within `writing`."""
+        keys = json.dumps([list(each) for each in period.keys], ensure_ascii=False)
+        row = self._connection.execute(
+            "SELECT number FROM key_lists WHERE line = ? AND keys = ?", (period.line, keys)
+        ).fetchone()
+        if row is None:
+            cursor = self._connection.execute(
+                "INSERT INTO key_lists (line, keys) VALUES (?, ?)", (period.line, keys)
+            )
+            number = cursor.lastrowid
+        else:
+            number = row[0]
+        self._connection.execute(
+            "INSERT INTO periods VALUES (?, ?, ?, ?, ?)",
+            (period.number, period.line, number, _bytes(period.sums), _bytes(period.rows)),
+        )
+
+    # units
+
+    def digests(self, units: Sequence[Any]) -> list[bytes]:
+        """The keyed digest of each unit; without the state's secret nobody can tell whose it is."""
+        key = bytes.fromhex(self.note("secret") or "")
+        return [
+            blake2b(str(unit).encode("utf-8", "surrogatepass"), key=key, digest_size=16).digest()
+            for unit in units
+        ]
+
+    def participations(self, digests: Sequence[bytes]) -> dict[bytes, tuple[int, int, int]]:
+        """Of units that counted before: in how many periods, the last of them, and with how many records."""
+        self._connection.execute(
+            "CREATE TEMP TABLE IF NOT EXISTS asked (unit BLOB PRIMARY KEY) WITHOUT ROWID"
+        )
+        self._connection.execute("DELETE FROM asked")
+        self._connection.executemany("INSERT OR IGNORE INTO asked VALUES (?)", ((each,) for each in digests))
+        rows = self._connection.execute(
+            "SELECT unit, count(*), max(period), sum(records) FROM asked JOIN participations USING (unit) "
+            "GROUP BY unit"
+        ).fetchall()
+        self._connection.execute("DELETE FROM asked")
+        return {unit: (times, last, records) for unit, times, last, records in rows}
+
+    def add_participations(self, digests: Sequence[bytes], period: int, records: Sequence[int]) -> None:
+        """Note that units count in a period, within `writing`."""
+        self._connection.executemany(
+            "INSERT INTO participations VALUES (?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET records = records + excluded.records",
+            ((unit, period, int(count)) for unit, count in zip(digests, records, strict=True)),
+        )
+
+    # copies
+
+    @property
+    def witness_path(self) -> Path:
+        """Where the witness lies."""
+        return self.path.with_name(self.path.name + ".shown")
+
+    def turn(self) -> None:
+        """Mark that rows are added, within `writing`: an older state no longer fits the witness."""
+        self.write_note("before", self.note("token") or "")
+        self.write_note("token", secrets.token_hex(16))
+
+    def witness(self) -> None:
+        """Write down, outside of the state, which state is the newest and which file it is."""
+        content = {"token": self.note("token"), "closed": self.closed, "file": _file_mark(self.path)}
+        disk.write_whole(self.witness_path, json.dumps(content) + "\n")
+
+    def is_newest(self) -> bool:
+        """Whether this is the file, and the state of it, from which rows were last shown.
+
+        A state that is one step ahead of its witness was cut off after a commit, before anybody saw the rows:
+        its witness is brought up.
+        """
+        try:
+            content = json.loads(self.witness_path.read_text(encoding="utf-8"))
+            token, mark = str(content["token"]), content["file"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        if mark != _file_mark(self.path):
+            return False
+        now, before = self.note("token") or "", self.note("before") or ""
+        if before and hmac.compare_digest(token, before):
+            self.witness()
+            return True
+        return hmac.compare_digest(token, now)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute("PRAGMA fullfsync = ON")
+    connection.execute("PRAGMA temp_store = MEMORY")  # digests stay off other disks
+    return connection
+
+
+def _statements() -> Iterator[str]:
+    statement = ""
+    for line in _TABLES.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _file_mark(path: Path) -> list[int]:
+    """What tells a file from a copy of it."""
+    held = path.stat()
+    return [held.st_dev, held.st_ino]
+
+
+def _bytes(array: NDArray[Any]) -> bytes:
+    kind = b"f" if array.dtype.kind == "f" else b"i"
+    plain = np.ascontiguousarray(array, np.float64 if kind == b"f" else np.int64)
+    return kind + len(array).to_bytes(4, "little") + plain.tobytes()
+
+
+def _array(content: bytes) -> NDArray[Any]:
+    kind = np.float64 if content[:1] == b"f" else np.int64
+    length = int.from_bytes(content[1:5], "little")
+    flat = np.frombuffer(content[5:], kind)
+    return flat.reshape(length, -1) if length else flat.reshape(0, 0)

@@ -1,0 +1,48 @@
+"""Plans of a register of visits, with as little noise as a test needs."""
+
+from datetime import date
+from fractions import Fraction
+from typing import Any
+
+from sourdine.core.distance import Neighbours
+from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.schema import Schema
+from sourdine.tables.privacy import Privacy
+from sourdine.tables.query import Query
+from sourdine.tables.series import SeriesBlock, SeriesPlan
+
+START = date(2026, 1, 5)
+
+
+def make_plan(
+    *,
+    epsilon: Fraction | int = 8,
+    delta: float | None = 1e-6,
+    keys: tuple[str, ...] = ("north", "south"),
+    unit: PrivacyUnit | None = None,
+    ask: Any = "count",
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    **block: Any,
+) -> SeriesPlan:
+    columns = {
+        "arrived": {"type": "date", "first": "2026-01-01", "last": "2027-12-31"},
+        "region": {"type": "category", "keys": list(keys)},
+        "pay": {"type": "integer", "lower": 0, "upper": 100},
+    }
+    if ask == "count":
+        del columns["pay"]
+    fields = {
+        "period": "week",
+        "first": START,
+        "periods": 6,
+        "arrived": "arrived",
+        "publish": ["total", "period"],
+    }
+    return SeriesPlan(
+        schema=Schema.read(columns),
+        queries=(Query("visits", ask, by="region"),),
+        privacy=Privacy(epsilon=Fraction(epsilon), delta=delta),
+        unit=unit or PrivacyUnit("person", column="id"),
+        neighbours=neighbours,
+        block=SeriesBlock.read({**fields, **block}),
+    )
