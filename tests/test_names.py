@@ -30,6 +30,7 @@ _ELSEWHERE = (
     "accounting/ledger/",  # a ledger's own
     "audit/plans/",  # faults, planted in what frames wrote
     "collector/",  # its own tables
+    "tables/series/state.py",  # that of its own file
     "tables/sql/",  # read, and shown in sentences: never written
     "cli/sql.py",
 )

@@ -64,7 +64,7 @@ class Specification(Declared):
     joins: Mapping[str, object] = Field(default_factory=dict)
     hierarchies: Mapping[str, object] = Field(default_factory=dict)
     queries: tuple[object, ...] = Field(min_length=1, max_length=_MOST_QUERIES)
-    series: SeriesBlock | None = Field(default=None, exclude_if=lambda held: held is None)
+    series: SeriesBlock | None = Field(default=None, exclude_if=lambda block: block is None)
     folder: Path = Path()
 
     @classmethod

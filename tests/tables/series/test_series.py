@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,7 +76,7 @@ def test_periods_are_closed_in_order(tmp_path: Path, ledger: Ledger, source: Mak
     ],
 )
 def test_a_unit_counts_as_often_as_it_may(
-    tmp_path: Path, ledger: Ledger, source: Make, block: dict[str, int], counted: list[int]
+    tmp_path: Path, ledger: Ledger, source: Make, block: dict[str, Any], counted: list[int]
 ) -> None:
     plan = make_plan(**block)
     series = TableSeries.start(plan, tmp_path / "s.series", ledger)

@@ -83,14 +83,14 @@ def status(spec: SpecFile, *, as_json: AsJson = False) -> None:
     from dataclasses import asdict
 
     with opened_series(spec) as series:
-        held = series.status()
+        now = series.status()
     if as_json:
-        show.document(asdict(held))
+        show.document(asdict(now))
         return
-    show.say(f"{held.closed} of {held.periods} periods are closed. Next: {held.next_period or 'none'}.")
-    if not held.paid:
+    show.say(f"{now.closed} of {now.periods} periods are closed. Next: {now.next_period or 'none'}.")
+    if not now.paid:
         show.say("It is not paid: its start was cut off. Start it again.", mark="WARNING: ")
-    if held.restored:
+    if now.restored:
         show.say(
             "The state is a copy, or was restored. It takes no period until you say how many were shown: "
             "sourdine series resume --shown.",

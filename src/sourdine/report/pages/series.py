@@ -56,9 +56,9 @@ def _section(answers: SeriesAnswers, plan: SeriesPlan, table: SeriesRows, view: 
 def _rows(answers: SeriesAnswers, table: SeriesRows, view: SeriesView) -> Iterator[Row]:
     """A row for each key and period."""
     for period in view.periods(answers.closed):
-        named = {"query": table.line.query, "label": table.line.label}
-        alone = answers.value(view, period, **named)
-        joint = answers.value(view, period, **named, joint=True)
+        query, label = table.line.query, table.line.label
+        alone = answers.value(view, period, query=query, label=label)
+        joint = answers.value(view, period, query=query, label=label, joint=True)
         for i, key in enumerate(table.keys):
             yield {
                 "day": answers.calendar.start(period).isoformat(),

@@ -48,7 +48,8 @@ class SeriesRows:
 
     def read(self, weights: Floats) -> Floats:
         """A weighted sum of rows, in the measure of the data, for each key."""
-        return (self.rows[:, : weights.size].astype(float) @ weights) * self.line.step
+        numbers: Floats = self.rows[:, : weights.size].astype(float) @ weights
+        return numbers * self.line.step
 
     def deviation(self, weights: Floats) -> Floats:
         """The standard deviation of such a sum, for each key."""
@@ -216,19 +217,19 @@ class SeriesAnswers:
     # everything, as a table
 
     @cached_property
-    def columns(self) -> dict[str, list[Any]]:
+    def columns(self) -> dict[str, list[str | float]]:
         """A tidy table: a row for each thing, key, view and period, with both kinds of intervals."""
         return self._columns(1)
 
-    def columns_at(self, period: int) -> dict[str, list[Any]]:
+    def columns_at(self, period: int) -> dict[str, list[str | float]]:
         """The same of one period alone."""
         return self._columns(period)
 
-    def _columns(self, since: int) -> dict[str, list[Any]]:
+    def _columns(self, since: int) -> dict[str, list[str | float]]:
         rows = list(self._rows(since))
         return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
 
-    def _rows(self, since: int) -> Iterator[Sequence[Any]]:
+    def _rows(self, since: int) -> Iterator[Sequence[str | float]]:
         for table in self.tables:
             one = quantile(table.line.mechanism, self.confidence)
             for view in self.views:

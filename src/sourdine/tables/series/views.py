@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
@@ -45,7 +44,7 @@ class SeriesView:
         )
 
     @property
-    def form(self) -> Any:
+    def form(self) -> str | dict[str, int]:
         """The same as it stands in a file."""
         if self.window is None:
             return "total"

@@ -1,0 +1,65 @@
+"""Which matrix is chosen for what is asked, and that published figures come out."""
+
+import pytest
+
+from sourdine.mechanisms.correlation import Participation
+from sourdine.tables.series import SeriesView, choose_matrix
+from sourdine.tables.series.choice import view_errors
+from sourdine.tables.series.views import SeriesView as View
+
+ONCE, TOTAL, PERIOD = Participation(), SeriesView(), SeriesView(window=1)
+
+
+def test_totals_take_a_level_root_and_periods_none() -> None:
+    totals = choose_matrix(52, (TOTAL,), ONCE, squared=True)
+    assert totals.name == "level power 1/2"
+    assert totals.errors[0] == pytest.approx(2.065, abs=1e-3)
+    assert totals.independent[0] == pytest.approx(5.148, abs=1e-3)
+    assert totals.anew[0] == pytest.approx(7.211, abs=1e-3)
+    assert choose_matrix(52, (PERIOD,), ONCE, squared=True).name == "independent periods"
+
+
+def test_pure_epsilon_takes_the_best_tree() -> None:
+    choice = choose_matrix(52, (TOTAL,), ONCE, squared=False)
+    assert choice.name == "tree of fan 8"
+    assert choice.errors[0] == pytest.approx(4.894, abs=1e-3)
+    assert choice.anew[0] == 52
+
+
+@pytest.mark.parametrize(
+    ("pattern", "anew", "alone", "least"),
+    [((4, 4), 26.38, 10.30, 6.69), ((12, 4), 56, 17.83, 15.02), ((52, 1), 220, 37.12, 37.13)],
+)
+def test_units_that_come_often(pattern: tuple[int, int], anew: float, alone: float, least: float) -> None:
+    choice = choose_matrix(52, (TOTAL,), Participation(*pattern), squared=True)
+    assert choice.anew[0] == pytest.approx(anew, rel=0.01)
+    assert choice.independent[0] == pytest.approx(alone, rel=1e-3)
+    assert choice.errors[0] <= least
+
+
+def test_a_series_that_may_grow_keeps_its_rows() -> None:
+    choice = choose_matrix(52, (TOTAL,), ONCE, squared=True, extensible=True)
+    assert choice.name == "power 1/2"
+    assert choice.errors[0] == pytest.approx(2.164, abs=1e-3)
+
+
+def test_mixed_questions_take_a_dense_matrix() -> None:
+    views = (TOTAL, PERIOD, View(window=4), View(window=4, against=12))
+    choice = choose_matrix(26, views, ONCE, squared=True)
+    assert choice.name == "dense"
+    best = [min(each[i] for _, each in choice.others) for i in range(4)]
+    assert sum((e / b) ** 2 for e, b in zip(choice.errors, best, strict=True)) < min(
+        sum((e / b) ** 2 for e, b in zip(each, best, strict=True)) for _, each in choice.others
+    )
+    assert "4 periods against 12 before" in choice.words(views)
+
+
+def test_windows_have_their_known_errors() -> None:
+    from fractions import Fraction
+
+    from sourdine.mechanisms.correlation import PowerMatrix
+
+    views = (TOTAL, PERIOD, *(View(window=w) for w in (4, 13, 52)), View(4, 52), View(13, 52))
+    matrix = PowerMatrix(104, Fraction(1, 2), 1024)
+    errors = view_errors(matrix, views, matrix.squared_length(ONCE) ** 0.5)
+    assert errors == pytest.approx((2.38, 1.80, 2.33, 2.70, 3.05, 3.29, 3.83), abs=0.006)
