@@ -49,13 +49,14 @@ class SeriesRows:
     def read(self, weights: Floats) -> Floats:
         """A weighted sum of rows, in the measure of the data, for each key."""
         numbers: Floats = self.rows[:, : weights.size].astype(float) @ weights
-        return numbers * self.line.step
+        return np.asarray(numbers * self.line.step)
 
     def deviation(self, weights: Floats) -> Floats:
         """The standard deviation of such a sum, for each key."""
         squares = np.concatenate([[0.0], np.cumsum(weights[::-1] ** 2)])[::-1]
         first = [min(self.matrix.rows_until(start - 1), weights.size) for start in self.starts.tolist()]
-        return np.sqrt(np.maximum(squares[first], 0.0)) * row_deviation(self.line.mechanism) * self.line.step
+        scale = row_deviation(self.line.mechanism) * self.line.step
+        return np.asarray(np.sqrt(np.maximum(squares[first], 0.0)) * scale)
 
 
 @dataclass(frozen=True, eq=False)

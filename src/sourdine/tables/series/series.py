@@ -279,6 +279,10 @@ class TableSeries:
         closed = self._state.periods(place, until)
         return aligned(closed, keys, lambda period: period.sums)
 
+    def keys(self, place: int) -> tuple[tuple[Any, ...], ...]:
+        """The newest keys of a line."""
+        return self._state.keys(place)
+
     # reading
 
     def answers(self, until: int | str | None = None) -> SeriesAnswers:

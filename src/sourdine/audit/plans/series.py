@@ -1,0 +1,192 @@
+"""Audit of a whole series: made-up neighbours whose unit comes in several periods, published to the end.
+
+Both are published by the code that publishes a series, with its state on the disk. Does the unit move the
+rows, all periods together, farther than the plan pays for? Nobody's records are read.
+"""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.accounting.ledger import Ledger
+from sourdine.audit.plans.cells import Dice
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.frames.columns import Category, Flag, Integer, Real
+from sourdine.frames.opening import open_source
+from sourdine.frames.source import Source
+from sourdine.frames.times.dates import Date
+from sourdine.mechanisms import CorrelatedGaussian
+from sourdine.tables.series import SeriesPlan, TableSeries
+from sourdine.testing import SeededBits
+
+Records = list[dict[str, Any]]
+_OTHERS = 12  # records of other units
+_UNIT, _NEWCOMER = "watched", "newcomer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesAudit:
+    """How far a unit moved the rows at most, as a share of what the plan pays for; above 1 it is too far."""
+
+    pairs: int
+    worst: float
+    line: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether no pair was farther apart than is paid for."""
+        return self.worst <= 1
+
+
+def audit_series(plan: SeriesPlan, *, pairs: int = 20, bits: Bits = SYSTEM) -> SeriesAudit:
+    """Publish so many pairs of made-up neighbours, and measure how far apart their rows are."""
+    if plan.unit.column is None:
+        raise InvalidParameter(
+            "Where each record is a unit there is nothing to watch over periods. Audit a plan with a column "
+            "that tells units apart."
+        )
+    dice, worst, label = Dice(bits), 0.0, ""
+    for _ in range(pairs):
+        one, other = _neighbours(plan, dice)
+        seed = dice.below(1 << 30)  # the same secret for both: which groups a unit counts in hangs on it
+        for place, (line, here, there) in enumerate(
+            zip(plan.lines, _published(plan, one, seed), _published(plan, other, seed), strict=True)
+        ):
+            share = _movement(plan, place, here - there)
+            if share > worst:
+                worst, label = share, f"{line.query}: {line.label}"
+    return SeriesAudit(pairs=pairs, worst=worst, line=label)
+
+
+def _movement(plan: SeriesPlan, place: int, change: NDArray[np.int64]) -> float:
+    """What was moved as a share of what is paid for: squared lengths for Gaussian noise."""
+    line = plan.lines[place]
+    mechanism = line.mechanism
+    rows = np.concatenate(
+        [mechanism.matrix.correlate(change[:, :t]) for t in range(1, change.shape[1] + 1)], axis=1
+    ).astype(float)
+    paid = float(mechanism.moved_steps(line.distance)) * float(mechanism.granularity or 1)
+    if isinstance(mechanism, CorrelatedGaussian):
+        paid *= float(mechanism.granularity or 1)
+        return float((rows**2).sum()) / (paid * mechanism.matrix.squared_length(mechanism.participation))
+    return float(np.abs(rows).sum()) / (paid * mechanism.matrix.length(mechanism.participation))
+
+
+def _neighbours(plan: SeriesPlan, dice: Dice) -> tuple[Records, Records]:
+    """The same records of others, with a unit that comes as often as it likes, and without it.
+
+    Where units are replaced, another one comes in its place.
+    """
+    periods = plan.block.periods
+    others = [_record(plan, dice, f"other {dice.below(8)}", 1 + dice.below(periods)) for _ in range(_OTHERS)]
+    watched = _comings(plan, dice, _UNIT)
+    if plan.neighbours is Neighbours.REPLACE:
+        return others + watched, others + _comings(plan, dice, _NEWCOMER)
+    return others + watched, others
+
+
+def _comings(plan: SeriesPlan, dice: Dice, unit: str) -> Records:
+    """Records of one unit: early and often, in every period, or here and there, and several at once."""
+    periods, block = plan.block.periods, plan.block
+    ways = [
+        list(range(1, periods + 1)),
+        list(range(1, periods + 1, block.separation)),
+        [1 + dice.below(periods) for _ in range(periods)],
+        [1 + dice.below(periods)],
+    ]
+    times = 1 + dice.below(2 * plan.unit.max_rows * plan.unit.max_groups)
+    key = _record(plan, dice, unit, 1)
+    found = []
+    for period in dice.one(ways):
+        for _ in range(times):
+            record = _record(plan, dice, unit, period)
+            if dice.one_in(2):  # the same group again and again moves farthest
+                record = {**key, **{name: record[name] for name in _dates(plan)}}
+            found.append(record)
+    return found
+
+
+def _dates(plan: SeriesPlan) -> list[str]:
+    return [name for name, column in plan.schema.columns.items() if isinstance(column, Date)]
+
+
+def _record(plan: SeriesPlan, dice: Dice, unit: str, period: int) -> dict[str, Any]:
+    """One record: bounds of numbers, any key, and a day of a period."""
+    calendar = plan.block.calendar
+    days = (calendar.end(period) - calendar.start(period)).days + 1
+    day = calendar.start(period) + timedelta(days=dice.below(days))
+    return {plan.unit.column or "": unit} | {
+        name: _cell(column, dice, day) for name, column in plan.schema.held.columns.items()
+    }
+
+
+def _cell(column: object, dice: Dice, day: date) -> Any:
+    match column:
+        case Category():
+            return dice.one(list(column.keys))
+        case Flag():
+            return dice.one_in(2)
+        case Integer() | Real():
+            return dice.one([column.lower, column.upper])
+        case Date():
+            return day
+        case _:
+            raise InvalidParameter(
+                "An audit of a series makes up categories, flags, numbers and dates. Leave other columns out."
+            )
+
+
+def _published(plan: SeriesPlan, records: Records, seed: int) -> list[NDArray[np.int64]]:
+    """The exact sums of every period, by key, after a whole series was published."""
+    with TemporaryDirectory(prefix="sourdine-") as folder:
+        place = Path(folder)
+        small = "1e-6" if plan.privacy.squared else None
+        ledger = Ledger.create(
+            place / "audit.ledger",
+            epsilon=1 << 20,
+            delta=small,
+            unit=plan.unit.name,
+            neighbours=plan.neighbours,
+        )
+        with ledger, TableSeries.start(plan, place / "audit.series", ledger) as series:
+            for number in range(1, plan.block.periods + 1):
+                series.publish(_source(plan, records, number), bits=SeededBits(seed + number))
+            return [
+                series.history(line, series.keys(line), plan.block.periods) for line in range(len(plan.lines))
+            ]
+
+
+def _source(plan: SeriesPlan, records: Records, number: int) -> Source:
+    """The table as it stands at the end of a period."""
+    import pyarrow as pa
+
+    calendar, arrived = plan.block.calendar, plan.block.arrived
+    if arrived is not None:
+        held = [record for record in records if record[arrived] <= calendar.end(number)]
+    else:
+        dates = _dates(plan)
+        held = [
+            record
+            for record in records
+            if not dates or calendar.start(number) <= record[dates[0]] <= calendar.end(number)
+        ]
+    names = [*plan.schema.held.columns, plan.unit.column or ""]
+    types = {name: pa.date32() for name in _dates(plan)} | {plan.unit.column or "": pa.string()}
+    columns = {name: pa.array([record[name] for record in held], types.get(name)) for name in names}
+    if not held:
+        columns = {name: pa.array([None], types.get(name, _type(plan, name))) for name in names}
+    return open_source(pa.table(columns), plan.schema, [plan.unit.column or ""])
+
+
+def _type(plan: SeriesPlan, name: str) -> Any:
+    import pyarrow as pa
+
+    kinds = {Category: pa.string(), Flag: pa.bool_(), Integer: pa.int64(), Real: pa.float64()}
+    return kinds.get(type(plan.schema.columns.get(name)), pa.string())  # type: ignore[arg-type]
