@@ -24,7 +24,7 @@ from sourdine.frames.statistics.totals import totals_of
 from sourdine.mechanisms import CorrelatedNoise
 from sourdine.mechanisms.correlated import NoiseCorrelation
 from sourdine.tables.query import Query
-from sourdine.tables.release import silence
+from sourdine.tables.scans import silence
 from sourdine.tables.series.answers import SeriesAnswers, SeriesRows
 from sourdine.tables.series.plan import SeriesLine, SeriesPlan, listed_queries
 from sourdine.tables.series.state import ClosedPeriod, SeriesState
