@@ -5,7 +5,7 @@ Fields that only somebody who knows the data can fill in are blanks, and are ref
 
 import difflib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property

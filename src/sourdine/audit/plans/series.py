@@ -103,14 +103,14 @@ def _comings(plan: SeriesPlan, dice: Dice, unit: str) -> Records:
     ]
     times = 1 + dice.below(2 * plan.unit.max_rows * plan.unit.max_groups)
     key = _record(plan, dice, unit, 1)
-    found = []
+    comings = []
     for period in dice.one(ways):
         for _ in range(times):
             record = _record(plan, dice, unit, period)
             if dice.one_in(2):  # the same group again and again moves farthest
                 record = {**key, **{name: record[name] for name in _dates(plan)}}
-            found.append(record)
-    return found
+            comings.append(record)
+    return comings
 
 
 def _dates(plan: SeriesPlan) -> list[str]:
@@ -169,18 +169,18 @@ def _source(plan: SeriesPlan, records: Records, number: int) -> Source:
 
     calendar, arrived = plan.block.calendar, plan.block.arrived
     if arrived is not None:
-        held = [record for record in records if record[arrived] <= calendar.end(number)]
+        table = [record for record in records if record[arrived] <= calendar.end(number)]
     else:
         dates = _dates(plan)
-        held = [
+        table = [
             record
             for record in records
             if not dates or calendar.start(number) <= record[dates[0]] <= calendar.end(number)
         ]
     names = [*plan.schema.held.columns, plan.unit.column or ""]
     types = {name: pa.date32() for name in _dates(plan)} | {plan.unit.column or "": pa.string()}
-    columns = {name: pa.array([record[name] for record in held], types.get(name)) for name in names}
-    if not held:
+    columns = {name: pa.array([record[name] for record in table], types.get(name)) for name in names}
+    if not table:
         columns = {name: pa.array([None], types.get(name, _type(plan, name))) for name in names}
     return open_source(pa.table(columns), plan.schema, [plan.unit.column or ""])
 

@@ -18,7 +18,7 @@ def participants(source: Source, column: str, where: str) -> tuple[NDArray[Any],
 
     Nobody may see them. A unit that no text tells is left out, and `without` leaves its records out too.
     """
-    name = _told(source, column)
+    name = _unit_text(source, column)
     answer = source.columns(
         f"SELECT {name} AS unit, count(*) AS records FROM {source.view} "
         f"WHERE ({where}) AND {name} IS NOT NULL GROUP BY {name}"
@@ -31,7 +31,7 @@ def without(source: Source, column: str, refused: Sequence[str]) -> tuple[Source
     """The source with a table of units beside it, and the condition that leaves these out."""
     if source.beside is not None:
         raise InvalidParameter("Keys that are chosen privately cannot be those of a series. Declare them.")
-    name = _told(source, column)
+    name = _unit_text(source, column)
     if not len(refused):
         return source, f"{name} IS NOT NULL"
     beside = Beside(
@@ -43,6 +43,6 @@ def without(source: Source, column: str, refused: Sequence[str]) -> tuple[Source
     return replace(source, beside=beside), f"{name} IS NOT NULL AND {source.dialect.quoted(_REFUSED)} IS NULL"
 
 
-def _told(source: Source, column: str) -> str:
+def _unit_text(source: Source, column: str) -> str:
     """A unit as text: two that were told by the same one would count as one."""
     return source.dialect.text(source.dialect.quoted(column), source.types[column])

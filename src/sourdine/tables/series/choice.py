@@ -44,13 +44,13 @@ class MatrixChoice:
 
     def words(self, views: Sequence[SeriesView]) -> str:
         """Why it was chosen."""
-        told = [
+        words = [
             f"{view.label} {error:.2f} (independent periods {alone:.2f}, paid anew {anew:.2f})"
             for view, error, alone, anew in zip(views, self.errors, self.independent, self.anew, strict=True)
         ]
         return (
             f"{self.name}: least error for what is asked, in deviations of one release of one period: "
-            f"{'; '.join(told)}."
+            f"{'; '.join(words)}."
         )
 
 

@@ -18,7 +18,7 @@ LATE = ("count", "drop")
 class SeriesBlock(Declared):
     """What is declared of a series.
 
-    `arrived` is the column that says when a record came in; without it, each period is given a table of its
+    `arrived` is the column that says when a record came in; without it, each period is block a table of its
     own. A record counts in the period in which it arrived, and never again. `happened` is the column of when
     it was about, and `late` says what becomes of a record that is about an earlier period: it counts when it
     arrives, or is dropped. A unit counts in at most `times` periods at least `separation` apart, or, with
@@ -40,10 +40,10 @@ class SeriesBlock(Declared):
 
     @model_validator(mode="before")
     @classmethod
-    def _listed(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        fields = dict(given)
+    def _listed(cls, block: Any) -> Any:
+        if not isinstance(block, dict):
+            return block
+        fields = dict(block)
         if isinstance(fields.get("first"), str):
             try:
                 fields["first"] = date.fromisoformat(fields["first"])

@@ -182,13 +182,13 @@ class SeriesPlan:
         squared, total = self.privacy.squared, self.block.total
         if total is None:
             return measurement.distance(self.schema, self.unit, self.neighbours, squared)
-        held = measurement.statistic(self.schema, self.unit)
+        summation = measurement.statistic(self.schema, self.unit)
         return moved(
             self.neighbours,
             squared,
-            length=held.reach * total,
+            length=summation.reach * total,
             copies=1,
-            each=held.coordinates * total,
+            each=summation.coordinates * total,
             signed=measurement.signed,
         )
 

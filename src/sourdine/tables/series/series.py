@@ -64,7 +64,7 @@ class TableSeries:
 
     def _with_mechanisms(self, lines: tuple[SeriesLine, ...]) -> tuple[SeriesLine, ...]:
         """The lines with the noise that was paid for, whatever a newer plan would choose."""
-        kept = json.loads(self._state.note("mechanisms") or "[]")
+        texts = json.loads(self._state.note("mechanisms") or "[]")
         paid = map(Fraction, json.loads(self._state.note("distances") or "[]"))
         for place, (line, most) in enumerate(zip(lines, paid, strict=True)):
             keys = set(_key_rows(line.measurement.keys(self.plan.schema)))
@@ -74,8 +74,8 @@ class TableSeries:
                     "some are gone, or a unit counts in more of them. Put them back; new ones may be added "
                     "where max_groups is at most the number of groups at the start."
                 )
-        made = [CorrelatedNoise.from_json(each) for each in kept]
-        return tuple(replace(line, mechanism=each) for line, each in zip(lines, made, strict=True))
+        mechanisms = [CorrelatedNoise.from_json(each) for each in texts]
+        return tuple(replace(line, mechanism=each) for line, each in zip(lines, mechanisms, strict=True))
 
     @classmethod
     def start(
@@ -93,11 +93,11 @@ class TableSeries:
         """
         place = Path(state)
         if place.exists():
-            held = SeriesState(place)
-            if held.note("paid") is None:
-                held.witness()  # nothing was ever shown from it
+            store = SeriesState(place)
+            if store.note("paid") is None:
+                store.witness()  # nothing was ever shown from it
             else:
-                held.close()
+                store.close()
                 raise InvalidParameter(
                     f"The series at {place} is started already, and paid. Go on with publish, or choose "
                     "another name: that would pay anew."
@@ -110,8 +110,8 @@ class TableSeries:
                 "distances": json.dumps([str(line.distance.amount) for line in plan.lines]),
                 "periods": str(plan.block.periods),
             }
-            held = SeriesState.create(place, notes)
-        series = cls(plan, held)
+            store = SeriesState.create(place, notes)
+        series = cls(plan, store)
         series._pay(ledger, tuple(line.spend for line in series.lines), purpose, "start")
         return series
 
@@ -222,8 +222,8 @@ class TableSeries:
         table = source
         if unit.column is not None:
             whose = [f"({line.measurement.scope.sql(source)})" for line in self.lines]
-            asked = f"{conditions} AND ({' OR '.join(dict.fromkeys(whose))})"
-            units, records = participants(source, unit.column, asked)
+            condition = f"{conditions} AND ({' OR '.join(dict.fromkeys(whose))})"
+            units, records = participants(source, unit.column, condition)
             digests = self._state.digests(units.tolist())
             admitted = self._admit(digests, records, number)
             chosen = np.flatnonzero(admitted)
@@ -334,16 +334,16 @@ class TableSeries:
         Periods that were shown and are lost are paid for again: their rows will be drawn anew. Returns how
         many these are.
         """
-        told, closed = check.integer("resume", "shown", shown, 0, self.periods), self._state.closed
-        lost = max(told - closed, 0)
+        total, closed = check.integer("resume", "shown", shown, 0, self.periods), self._state.closed
+        lost = max(total - closed, 0)
         if lost:
             rows = [
-                line.mechanism.matrix.rows_until(told) - line.mechanism.matrix.rows_until(closed)
+                line.mechanism.matrix.rows_until(total) - line.mechanism.matrix.rows_until(closed)
                 for line in self.lines
             ]
             spends = tuple(line.repeat(count) for line, count in zip(self.lines, rows, strict=True))
             self._pay(
-                ledger, spends, None, f"again {closed + 1} to {told} {(self._state.note('token') or '')[:8]}"
+                ledger, spends, None, f"again {closed + 1} to {total} {(self._state.note('token') or '')[:8]}"
             )
         with self._state.writing():
             self._state.turn()
@@ -356,12 +356,12 @@ def aligned(closed: list[ClosedPeriod], keys: tuple[tuple[Any, ...], ...], part:
     place = {key: i for i, key in enumerate(keys)}
     columns = []
     for period in closed:
-        held = part(period)
+        block = part(period)
         if period.keys == keys:
-            columns.append(held)
+            columns.append(block)
             continue
-        spread = np.zeros((len(keys), held.shape[1]), held.dtype)
-        spread[[place[key] for key in period.keys]] = held
+        spread = np.zeros((len(keys), block.shape[1]), block.dtype)
+        spread[[place[key] for key in period.keys]] = block
         columns.append(spread)
     return np.concatenate(columns, axis=1) if columns else np.zeros((len(keys), 0), np.int64)
 

@@ -144,8 +144,8 @@ class SeriesState:
             (line, last),
         )
         return [
-            ClosedPeriod(number, line, self._keys(held), _array(sums), _array(noisy))
-            for number, held, sums, noisy in rows.fetchall()
+            ClosedPeriod(number, line, self._keys(key_list), _array(sums), _array(noisy))
+            for number, key_list, sums, noisy in rows.fetchall()
         ]
 
     def _keys(self, number: int) -> tuple[tuple[Any, ...], ...]:
@@ -268,8 +268,8 @@ def _statements() -> Iterator[str]:
 
 def _file_mark(path: Path) -> list[int]:
     """What tells a file from a copy of it."""
-    held = path.stat()
-    return [held.st_dev, held.st_ino]
+    status = path.stat()
+    return [status.st_dev, status.st_ino]
 
 
 def _bytes(array: NDArray[Any]) -> bytes:
