@@ -18,7 +18,7 @@ LATE = ("count", "drop")
 class SeriesBlock(Declared):
     """What is declared of a series.
 
-    `arrived` is the column that says when a record came in; without it, each period is block a table of its
+    `arrived` is the column that says when a record came in; without it, each period is given a table of its
     own. A record counts in the period in which it arrived, and never again. `happened` is the column of when
     it was about, and `late` says what becomes of a record that is about an earlier period: it counts when it
     arrives, or is dropped. A unit counts in at most `times` periods at least `separation` apart, or, with
