@@ -6,12 +6,14 @@ import typer
 
 from sourdine.cli.plan import SpecFile
 from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import AsJson
 
 
 def extend(
     spec: SpecFile,
     *,
     periods: Annotated[int, typer.Option(help="How many periods the series shall have in all.")],
+    as_json: AsJson = False,
 ) -> None:
     """Pay for more periods. What was published stays, and later periods go on from it.
 
@@ -26,6 +28,9 @@ def extend(
         specification.open_ledger() as ledger,
     ):
         series.extend(periods, ledger)
+    if as_json:
+        show.document({"periods": periods})
+        return
     show.say(
         f"Paid. The series has {periods} periods now; its block goes on saying how many it had at the start."
     )
@@ -35,6 +40,7 @@ def resume(
     spec: SpecFile,
     *,
     shown: Annotated[int, typer.Option(help="How many periods were ever shown to anybody.")],
+    as_json: AsJson = False,
 ) -> None:
     """Go on with a state that is a copy or was restored, told how many periods were shown.
 
@@ -52,7 +58,9 @@ def resume(
         specification.open_ledger() as ledger,
     ):
         lost = series.resume(shown, ledger)
-    if lost:
+    if as_json:
+        show.document({"lost": lost})
+    elif lost:
         show.say(f"Paid again for {lost} periods that were shown and are lost. Publish them anew, in order.")
     else:
         show.say("Nothing was lost, and nothing was paid. Go on with publish.")

@@ -8,12 +8,14 @@ import typer
 from sourdine.cli.plan import SpecFile
 from sourdine.cli.series.start import opened_series
 from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import AsJson
 
 
 def report(
     spec: SpecFile,
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("series.html"),
+    as_json: AsJson = False,
 ) -> None:
     """Write a page of all that was published: values over time with bands, and what correlation gained.
 
@@ -27,4 +29,7 @@ def report(
     with opened_series(spec) as series:
         page = series_page(series.answers(), series.plan)
     show.keep(page.html(), output)
-    show.say(f"The page is {output}.")
+    if as_json:
+        show.document({"page": str(output)})
+    else:
+        show.say(f"The page is {output}.")
