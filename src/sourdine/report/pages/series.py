@@ -86,8 +86,8 @@ def _gain(plan: SeriesPlan) -> Section:
         title="What correlated noise gained",
         paragraphs=(
             f"The error of a typical period with {plan.confidence:.0%} confidence, in the measure of the "
-            "data: as published, with independent noise in each period, and with each release "
-            "paid for by itself out of it.",
+            "data: as published, with independent noise in each period, and with each release paid for by "
+            "itself, all out of the same budget.",
             plan.choice.words(plan.block.views),
         ),
         tables=(
