@@ -121,3 +121,19 @@ def test_plain_tables_hold_what_is_declared_or_nothing() -> None:
     sites = {row[2] for step in steps for row in step.rows}
     assert sites == {"n", "s", "e", None}
     assert not any(step.still for step in steps)
+
+
+def test_an_empty_text_is_no_way_out_of_a_query_where_it_reads_as_missing() -> None:
+    """Between commas it is missing, and may count as a key that a condition names: that accused the plan."""
+    schema = Schema.read({"sex": {"type": "category", "keys": ["f", "m", ""], "missing": "m"}})
+    query = Query.read({"name": "men", "ask": ["count"], "where": {"sex": ["m"]}})
+    men = ReleasePlan(schema=schema, queries=(query,), privacy=Privacy(epsilon=Fraction(1)))
+    for text in (False, True):
+        came = [
+            row
+            for before, after in pairwise(Walk(men, 3, text=text).steps(400))
+            if after.still
+            for row in set(after.rows) - set(before.rows)
+        ]
+        assert came
+        assert (("",) in came) is not text

@@ -245,7 +245,10 @@ class Walk:
             simple = _simple(condition)
             if simple is not None and simple.column in places:
                 place = places[simple.column]
-                if cells := _failing(simple, schema, kinds[place]):
+                cells = _failing(simple, schema, kinds[place])
+                if self.text and not _drops(schema, simple.column):
+                    cells = [cell for cell in cells if cell != ""]  # nothing between commas is missing
+                if cells:
                     ways.append({place: cells})
             # of comparisons with nothing but what is missing, no AND, OR or NOT is true
             about = condition.columns
