@@ -39,9 +39,10 @@ function ask(question) {
 
 function tellCost(question) {
   const { report, device } = question.announcement.price, odds = Math.exp(Number(report));
+  const step = 10 ** (Math.floor(Math.log10(odds)) - 1), most = Math.ceil(odds / step) * step; // up, to two digits
   at("odds").textContent = `Epsilon is ${report} for this report and ${device} for all that this device will ever send on `
     + `this question. Whoever sees the report can change their odds between any two of your answers by a factor of at most `
-    + `${odds.toPrecision(2)}, whatever else they know.`;
+    + `${Number(most.toPrecision(2))}, whatever else they know.`;
   at("signature").textContent = {
     verified: "The question is signed by whoever asks it, and the signature was checked.",
     unsupported: "This browser cannot check the signature of the question.",

@@ -2,7 +2,7 @@
 export class SourdineError extends Error {
   readonly code:
     | "refused" | "changed" | "signature" | "price" | "oracle" | "older" | "unknown"
-    | "no-storage" | "closed" | "answered" | "spent" | "full";
+    | "no-storage" | "insecure" | "closed" | "answered" | "spent" | "full";
 }
 
 /** A specification as `sourdine local spec` writes it. */

@@ -5,7 +5,7 @@
 // with proven bounds, from the epsilon that the question declares. No float decides anything, and nothing that
 // a collector sends is trusted with it. The secret of the device never leaves it.
 
-const SUBTLE = globalThis.crypto.subtle;
+const SUBTLE = globalThis.crypto?.subtle; // not there on a page without a secure connection
 const TEXT = new TextEncoder();
 
 export class SourdineError extends Error {
@@ -1124,6 +1124,13 @@ function periodOf(period, now) {
 /** Answers questions of one collector, keeps what could not be sent, and sends it again. */
 export class Client {
   static async open({ collector, pins = [], requireSignature = false, mostEpsilon = null, database = "sourdine" }) {
+    if (!SUBTLE) {
+      throw new SourdineError(
+        "This page was not loaded over a secure connection, so the browser lends it no cryptography. Nothing was made. "
+        + "Open it by https.",
+        "insecure",
+      );
+    }
     const client = new Client();
     client.collector = new URL(collector, globalThis.location?.href).href.replace(/\/$/, "");
     client.terms = { pins, requireSignature, mostEpsilon };
