@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -243,3 +244,31 @@ def test_too_many_groups_are_refused() -> None:
     by = [grouping(name, wide, "BIGINT") for name in ("a", "b")]
     with pytest.raises(InvalidParameter, match="25,000,000 groups"):
         combinations(by)
+
+
+@pytest.mark.slow
+def test_units_are_bounded_out_of_core(tmp_path: Path) -> None:
+    """With less memory than the sums of all units and groups take, the engine spills them."""
+    path, rows = tmp_path / "people.parquet", 2_000_000
+    found = []
+    for memory in ("4GB", "60MB"):
+        config = {"memory_limit": memory, "threads": "1", "temp_directory": str(tmp_path / memory)}
+        with duckdb.connect(config=config) as connection:
+            if not path.exists():
+                people = (
+                    f"SELECT hash(i) % {rows // 4} AS person, hash(i, 1) % 100 AS k FROM range({rows}) t(i)"
+                )
+                connection.execute(f"COPY ({people}) TO '{path}' (FORMAT parquet)")
+            schema = Schema.read({"k": {"type": "integer", "lower": 0, "upper": 99}})
+            source = open_source(connection.sql(f"FROM '{path}'"), schema, ["person"])
+            found.append(
+                totals(
+                    source,
+                    by=[source.grouping("k")],
+                    statistics=[BernsteinSums(max_rows=2)],
+                    unit=PrivacyUnit("person", column="person", max_rows=2, max_groups=1),
+                    bits=SeededBits(1),
+                )
+            )
+    assert found[0] == found[1]
+    assert rows // 8 < sum(count for (count,) in found[0].numbers[0]) <= 2 * rows // 4
