@@ -7,6 +7,7 @@ missing follows the declared rule.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
 from operator import eq
@@ -17,7 +18,11 @@ from sourdine.frames.columns import LONGEST_KEY, Category, Column, Flag, Integer
 from sourdine.frames.derived import DERIVED, DerivedCategory, DerivedFlag
 from sourdine.frames.engines.dialect import DUCKDB, Dialect
 from sourdine.frames.expressions import (
+    All,
+    AnyOf,
     ColumnValue,
+    Comparison,
+    Constant,
     Expression,
     InPeriod,
     KeyKind,
@@ -26,6 +31,8 @@ from sourdine.frames.expressions import (
     RecordCells,
 )
 from sourdine.frames.expressions.arithmetic import regrid
+from sourdine.frames.expressions.calendar import moment_at
+from sourdine.frames.expressions.tree import seconds_of
 from sourdine.frames.schema import Schema
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.frames.times.moments import date_in, time_inside, time_name
@@ -36,6 +43,7 @@ __all__ = [
     "TableCells",
     "all_true",
     "bins",
+    "certain",
     "code_name",
     "fit",
     "grouping",
@@ -241,6 +249,21 @@ class TableCells:
                 return f"(CASE WHEN {inside.test} THEN {inside.number} END)"
         return self.dialect.quoted(time_name(name))
 
+    def time_range(self, name: str, sign: str, at: int) -> list[str] | None:
+        """That a time lies so from a second, and within first and last; None where its type does not tell."""
+        column = self.schema.columns[name]
+        if not isinstance(column, Datetime):
+            return None
+        held, first, last = self.dialect.quoted(name), column.kind.first, column.kind.last
+        if time_inside(held, column, self.types[name], self.dialect) is None:
+            return None
+        first = max(first, {">=": at, "=": at, ">": at + 1}.get(sign, first))
+        last = min(last, {"<=": at, "=": at, "<": at - 1}.get(sign, last))
+        if first > last:
+            return ["FALSE"]
+        low, high = (self.dialect.on_clock(moment_at(end)) for end in (first, last + 1))
+        return [f"{held} >= {low}", f"{held} < {high}"]
+
     def date(self, name: str) -> str:
         """The day of a date or time, as a date of the engine."""
         column = self.schema.columns[name]
@@ -305,6 +328,23 @@ class TableCells:
         return f"CASE WHEN {test} THEN {written(inside, inside.lacks(tree))} ELSE {others} END"
 
 
+def certain(tree: Expression, cells: TableCells) -> list[str]:
+    """Conditions that are all true where one is, and else not all.
+
+    Of a range of times an engine then looks at the column itself, and may pass over whole parts of a file.
+    """
+    match tree:
+        case AnyOf():
+            pass
+        case All(of):
+            return [each for part in of for each in certain(part, cells)]
+        case Comparison(ColumnValue(name), sign, Constant(datetime() as at)) if sign != "<>":
+            found = cells.time_range(name, sign, seconds_of(at))
+            if found is not None:
+                return found
+    return [tree.sql(cells, cells.schema.kinds)]
+
+
 def all_true(conditions: Iterable[str]) -> str:
     """Whether all conditions hold.
 
@@ -312,7 +352,7 @@ def all_true(conditions: Iterable[str]) -> str:
     "not NULL" where all that a column holds are in it, though what is missing may count as one of them: then
     whether missing values count would hang on what other records hold.
     """
-    return " AND ".join(f"({each} IS TRUE)" for each in conditions) or "TRUE"
+    return " AND ".join(f"(({each}) IS TRUE)" for each in dict.fromkeys(conditions)) or "TRUE"
 
 
 def indicator(condition: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from sourdine.frames.cells.inside import CellsInside
 from sourdine.frames.columns import Integer, Real, span
 from sourdine.frames.engines.dialect import DUCKDB
-from sourdine.frames.expression import TableCells
+from sourdine.frames.expression import TableCells, all_true, certain
 from sourdine.frames.expressions import NumberKind, read_expression
 from sourdine.frames.expressions.arithmetic import regrid
 from sourdine.frames.opening import open_source
@@ -112,3 +112,30 @@ def test_what_is_never_missing_is_known_as_such() -> None:
     ]
     assert [inside.lacks(read_expression(form)) for form in present] == [False, False]
     assert [inside.lacks(read_expression(form)) for form in missing] == [True, True, True]
+
+
+def _from(sign: str, at: str) -> dict[str, Any]:
+    return {sign: ["seen", {"datetime": at}]}
+
+
+ENDS = (
+    "1969-06-30T00:00:00",
+    "1969-07-01T00:00:00",
+    "1969-12-31T23:59:59",
+    "2024-12-31T23:59:59",
+    "2030-01-01",
+)
+SIGNS = ("less", "at_most", "greater", "at_least", "equal", "not_equal")
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_range_of_times_is_told_of_the_column_itself(odd: Source, end: str) -> None:
+    alone = [_from(sign, end) for sign in SIGNS]
+    both = [{word: [_from("at_least", end), {"less": ["pay", 3]}]} for word in ("all", "any")]
+    for form in (*alone, *both, {"not": _from("less", end)}):
+        tree = read_expression(form)
+        quick, general = all_true(certain(tree, odd.cells)), tree.sql(odd.cells, odd.schema.kinds)
+        ((differ,),) = odd.ask(
+            f"SELECT count(*) FILTER (WHERE ({quick}) <> (({general}) IS TRUE)) FROM {odd.view}"
+        )
+        assert differ == 0, form

@@ -17,7 +17,7 @@ from sourdine.core.format import shorten_up
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.columns import Integer, Number, span
-from sourdine.frames.expression import Grouping, Key, all_true
+from sourdine.frames.expression import Grouping, Key, all_true, certain
 from sourdine.frames.expressions import ColumnValue, Expression
 from sourdine.frames.expressions.logic import range_of
 from sourdine.frames.keys import Keys
@@ -129,7 +129,7 @@ class Scope:
 
     def sql(self, source: Source) -> str:
         """The records it is about."""
-        return all_true(source.holds(each) for each in self.where)
+        return all_true(sql for each in self.where for sql in certain(each, source.cells))
 
     @property
     def axes(self) -> tuple["KeyAxis", ...]:
