@@ -252,7 +252,11 @@ def test_units_are_bounded_out_of_core(tmp_path: Path) -> None:
     path, rows = tmp_path / "people.parquet", 2_000_000
     found = []
     for memory in ("4GB", "60MB"):
-        config = {"memory_limit": memory, "threads": "1", "temp_directory": str(tmp_path / memory)}
+        config: dict[str, Any] = {
+            "memory_limit": memory,
+            "threads": "1",
+            "temp_directory": str(tmp_path / memory),
+        }
         with duckdb.connect(config=config) as connection:
             if not path.exists():
                 people = (
