@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
-from operator import eq
+
+import numpy as np
 
 from sourdine.frames.cells.inside import CellsInside, held_number
 from sourdine.frames.cells.places import SMALL_SPAN, place, place_of
@@ -33,6 +34,7 @@ from sourdine.frames.expressions import (
 from sourdine.frames.expressions.arithmetic import regrid
 from sourdine.frames.expressions.calendar import moment_at
 from sourdine.frames.expressions.tree import seconds_of
+from sourdine.frames.keys import values_of
 from sourdine.frames.schema import Schema
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.frames.times.moments import date_in, time_inside, time_name
@@ -121,7 +123,7 @@ class Grouping:
         if not isinstance(first, int) or isinstance(first, bool):
             return False
         last = first + len(self.keys) - 1
-        return self.keys[-1] == last and all(map(eq, self.keys, range(first, last + 1)))
+        return self.keys[-1] == last and bool((np.diff(values_of(self.keys)) == 1).all())
 
 
 def code_name(name: str) -> str:
