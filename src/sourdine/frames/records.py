@@ -57,12 +57,12 @@ def _keys(column: Category | Flag) -> Sequence[str | int | bool]:
     return (False, True) if isinstance(column, Flag) else column.keys
 
 
-def read_cells(source: Source, asked: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+def read_cells(source: Source, expressions: Mapping[str, str]) -> dict[str, NDArray[Any]]:
     """Some expressions of every record by their names, in one question so that records stay together."""
-    marks = {f"c{place}": name for place, name in enumerate(asked)}
-    listed = ", ".join(f"{asked[name]} AS {mark}" for mark, name in marks.items())
-    found = source.columns(f"SELECT {listed} FROM {source.view}")
-    return {name: found[mark] for mark, name in marks.items()}
+    marks = {f"c{place}": name for place, name in enumerate(expressions)}
+    listed = ", ".join(f"{expressions[name]} AS {mark}" for mark, name in marks.items())
+    cells = source.columns(f"SELECT {listed} FROM {source.view}")
+    return {name: cells[mark] for mark, name in marks.items()}
 
 
 def distinct_records(
@@ -77,22 +77,22 @@ def distinct_records(
     texts = [_text(source, name) for name in names]
     wanted = ", ".join(f"{text} AS v{place}" for place, text in enumerate(texts))
     every = ", ".join(f"v{place}" for place in range(len(names)))
-    held = f"(SELECT {wanted} FROM {source.name})"
+    table = f"(SELECT {wanted} FROM {source.name})"
     if slow:
-        held = _hold(source, "sourdine_rows", f"FROM {held}")
-    rows, distinct = source.ask(f"SELECT count(*), approx_count_distinct(hash({every})) FROM {held}")[0]
+        table = _hold(source, "sourdine_rows", f"FROM {table}")
+    rows, distinct = source.ask(f"SELECT count(*), approx_count_distinct(hash({every})) FROM {table}")[0]
     if rows >= _REPEATED * distinct:
-        held = _hold(source, "sourdine_records", f"SELECT {every}, count(*) AS n FROM {held} GROUP BY ALL")
+        table = _hold(source, "sourdine_records", f"SELECT {every}, count(*) AS n FROM {table} GROUP BY ALL")
     else:
-        held = f"(SELECT {every}, 1 AS n FROM {held})"
-    found = " UNION ALL ".join(
-        f"SELECT DISTINCT {place} AS p, v{place} AS v FROM {held} WHERE v{place} IS NOT NULL"
+        table = f"(SELECT {every}, 1 AS n FROM {table})"
+    every_column = " UNION ALL ".join(
+        f"SELECT DISTINCT {place} AS p, v{place} AS v FROM {table} WHERE v{place} IS NOT NULL"
         for place in range(len(names))
     )
     known = _hold(
         source,
         "sourdine_values",
-        f"SELECT p, v, row_number() OVER (PARTITION BY p ORDER BY v) - 1 AS c FROM ({found})",
+        f"SELECT p, v, row_number() OVER (PARTITION BY p ORDER BY v) - 1 AS c FROM ({every_column})",
     )
     listed = source.columns(f"SELECT p, v FROM {known} ORDER BY p, c")
     values = [[str(v) for v in listed["v"][listed["p"] == place]] for place in range(len(names))]
@@ -104,7 +104,7 @@ def distinct_records(
         f"LEFT JOIN (SELECT v, c FROM {known} WHERE p = {place}) d{place} ON g.v{place} = d{place}.v"
         for place in range(len(names))
     )
-    answer = source.columns(f"SELECT {codes}, n FROM {held} g {joins}")
+    answer = source.columns(f"SELECT {codes}, n FROM {table} g {joins}")
     raw = [answer[f"c{place}"].astype(np.int64) for place in range(len(names))]
     return values, raw, answer["n"].astype(np.int64)
 
@@ -126,6 +126,8 @@ def _text(source: Source, name: str) -> str:
         return f"CAST({keys.known(keys.raw)} AS VARCHAR)"
     if isinstance(column, Integer | Real):
         return f"CAST({steps(name, column, kind)} AS VARCHAR)"
-    held = source.unit(name)
-    plain = f"CAST({held} AS VARCHAR) COLLATE C"  # by a collation of the table's own, unlike texts are one
-    return f"CASE WHEN NOT isnan({held}) THEN {plain} END" if kind in ("FLOAT", "DOUBLE") else plain
+    identity = source.unit(name)
+    plain = (
+        f"CAST({identity} AS VARCHAR) COLLATE C"  # by a collation of the table's own, unlike texts are one
+    )
+    return f"CASE WHEN NOT isnan({identity}) THEN {plain} END" if kind in ("FLOAT", "DOUBLE") else plain

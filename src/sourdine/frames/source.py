@@ -91,14 +91,16 @@ class Source:
                 micros = microseconds_of(quoted(name), column, kind, self.dialect)
                 if micros is not None:
                     numbers.append(f"{micros} AS {quoted(number_name(name))}")
-                held = name if micros is None else number_name(name)
-                found = time_in(quoted(held), column, kind, self.dialect)
-                places.append(f"{found} AS {quoted(time_name(name))}")
+                column_name = name if micros is None else number_name(name)
+                time = time_in(quoted(column_name), column, kind, self.dialect)
+                places.append(f"{time} AS {quoted(time_name(name))}")
             if isinstance(column, Integer | Real):
-                held, kind = self.number(name)
-                if held != name:
-                    numbers.append(f"{self.dialect.double(quoted(name), self.types[name])} AS {quoted(held)}")
-                places.append(f"{place(held, column, kind, self.dialect)} AS {self.place_of(name)}")
+                column_name, kind = self.number(name)
+                if column_name != name:
+                    numbers.append(
+                        f"{self.dialect.double(quoted(name), self.types[name])} AS {quoted(column_name)}"
+                    )
+                places.append(f"{place(column_name, column, kind, self.dialect)} AS {self.place_of(name)}")
         for more in (numbers, places, *self._derived()):
             view = f"(SELECT *, {', '.join(more)} FROM {view})" if more else view
         if self.beside is None:
@@ -123,10 +125,10 @@ class Source:
         """The same table with the derived columns of a schema; the last one is kept, with its view."""
         if schema == self.schema:
             return self
-        kept = self.__dict__.get("_computing")
-        if not isinstance(kept, Source) or kept.schema is not schema:
-            kept = self.__dict__["_computing"] = replace(self, schema=schema)
-        return kept
+        other = self.__dict__.get("_computing")
+        if not isinstance(other, Source) or other.schema is not schema:
+            other = self.__dict__["_computing"] = replace(self, schema=schema)
+        return other
 
     @cached_property
     def cells(self) -> TableCells:

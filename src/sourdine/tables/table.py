@@ -166,11 +166,11 @@ class Table(Viewable):
         from sourdine.tables.privacy import Privacy
         from sourdine.tables.release import check_release
 
-        asked = [self._query(each) for each in _listed(queries)]
-        notes = (note for _, told in asked for note in told)
-        made = ReleasePlan(
+        questions = [self._query(each) for each in _listed(queries)]
+        notes = (note for _, of_query in questions for note in of_query)
+        release_plan = ReleasePlan(
             schema=self.schema,
-            queries=tuple(query for query, _ in asked),
+            queries=tuple(query for query, _ in questions),
             privacy=Privacy(epsilon=epsilon, delta=delta, selection_delta=selection_delta),  # type: ignore[arg-type]
             unit=self.unit,
             neighbours=self.neighbours,
@@ -181,22 +181,22 @@ class Table(Viewable):
             checked=self.checked,
             near=self.source.dialect.near,
         )
-        check_release(made, self.source)
-        return made
+        check_release(release_plan, self.source)
+        return release_plan
 
-    def _query(self, asked: object) -> "tuple[Query, tuple[str, ...]]":
+    def _query(self, question: object) -> "tuple[Query, tuple[str, ...]]":
         """The query of what was asked in any form, and what is to be known of it."""
         from sourdine.tables.query import Query, QuerySource
 
-        if isinstance(asked, Query):
-            return asked, ()
-        if isinstance(asked, Mapping) and "sql" in asked:
+        if isinstance(question, Query):
+            return question, ()
+        if isinstance(question, Mapping) and "sql" in question:
             from sourdine.tables.sql import SqlTable, read_block
 
-            asked = read_block(asked, SqlTable(schema=self.schema, unit=self.unit, joins=self.joins))
-        if isinstance(asked, QuerySource):
-            return asked.query, tuple(getattr(asked, "notes", ()))
-        return Query.read(_asked(asked)), ()
+            question = read_block(question, SqlTable(schema=self.schema, unit=self.unit, joins=self.joins))
+        if isinstance(question, QuerySource):
+            return question.query, tuple(getattr(question, "notes", ()))
+        return Query.read(_block_of(question)), ()
 
     def release(
         self,
@@ -275,7 +275,7 @@ class Table(Viewable):
         )
 
 
-def _asked(query: object) -> Mapping[str, Any]:
+def _block_of(query: object) -> Mapping[str, Any]:
     if isinstance(query, Mapping):
         return query
     raise InvalidParameter(
@@ -284,9 +284,9 @@ def _asked(query: object) -> Mapping[str, Any]:
     )
 
 
-def _listed(asked: Sequence[object]) -> Iterator[object]:
+def _listed(questions: Sequence[object]) -> Iterator[object]:
     """Everything that is asked, one by one."""
-    for each in asked:
+    for each in questions:
         if isinstance(each, list | tuple):
             yield from _listed(each)
         else:

@@ -84,8 +84,8 @@ class CellsInside:
             if isinstance(column, DERIVED):
                 return f"{place_of(name, self.dialect)} >= 0"
             return sides(*self._number(name, column), self.dialect)[0]
-        found = self._time(name)
-        return None if found is None else found.test
+        inside = self._time(name)
+        return None if inside is None else inside.test
 
     def lacks(self, tree: Expression) -> bool:
         """Whether an expression of such a record may be missing."""
@@ -96,8 +96,8 @@ class CellsInside:
         return not isinstance(tree, _PRESENT) or any(map(self.lacks, tree.parts))
 
     def _number(self, name: str, column: Number) -> tuple[str, Number, str]:
-        held, kind = held_number(name, self.types)
-        return held, column, kind
+        column_sql, kind = held_number(name, self.types)
+        return column_sql, column, kind
 
     def _time(self, name: str) -> TimeInside | None:
         column = self.schema.columns[name]
@@ -127,13 +127,13 @@ class CellsInside:
 
     def time(self, name: str) -> str:
         """Days or seconds since 1970-01-01, in 64 bits."""
-        found = self._time(name)
-        return self.cells.time(name) if found is None else found.number
+        inside = self._time(name)
+        return self.cells.time(name) if inside is None else inside.number
 
     def date(self, name: str) -> str:
         """The day of a date or time, as a date of the engine."""
-        found = self._time(name)
-        return self.cells.date(name) if found is None else found.date
+        inside = self._time(name)
+        return self.cells.date(name) if inside is None else inside.date
 
     def text(self, name: str) -> str:
         """A text that may be a key."""

@@ -71,9 +71,9 @@ def _clamped(name: str, column: Number, kind: str, dialect: Dialect, *, origin: 
     whole = "INTEGER" if low > -SMALL_SPAN and high < SMALL_SPAN else "BIGINT"
     since = f" - ({origin})" if origin else ""
     within, below, above = sides(name, column, kind, dialect)
-    held = steps_inside(name, column, kind, whole, dialect)
+    inside = steps_inside(name, column, kind, whole, dialect)
     return (
-        f"CASE WHEN {within} THEN {held}{since} WHEN {below} THEN {low - origin} "
+        f"CASE WHEN {within} THEN {inside}{since} WHEN {below} THEN {low - origin} "
         f"WHEN {above} THEN {high - origin} ELSE {absent} END"
     )
 

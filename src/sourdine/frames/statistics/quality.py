@@ -62,13 +62,13 @@ def place_among_cells(source: Source, name: str) -> str:
     text. What is infinite is unreadable, since no answer takes it for a number.
     """
     column, kind, dialect = source.schema.columns[name], source.types[name], source.dialect
-    held = dialect.quoted(name)
-    missing = f"{held} IS NULL"
+    cell = dialect.quoted(name)
+    missing = f"{cell} IS NULL"
     if family(kind) is Family.TEXT:
         blank = _NO_NUMBER if isinstance(column, Integer | Real) else BLANK
         missing += f" OR {dialect.matches(raw_text(source, name), blank)}"
     elif family(kind) is Family.FLOAT:
-        missing += f" OR isnan({held})"
+        missing += f" OR isnan({cell})"
     if isinstance(column, Integer | Real):
         number, read_as = source.number(name)
         within, below, above = sides(number, column, read_as, dialect)
@@ -107,13 +107,13 @@ def quality_counts(
     cells = [f"{place_among_cells(source, name)} AS cell_{i}" for i, name in enumerate(columns)]
     if unit.column is None:
         records = f"SELECT {', '.join(cells or ['0 AS cell'])} FROM {source.view}"
-        asked = f"SELECT {', '.join(['count(*) AS records', *counts])} FROM ({records})"
+        question = f"SELECT {', '.join(['count(*) AS records', *counts])} FROM ({records})"
     else:
         records = f"SELECT {', '.join([f'{source.unit(unit.column)} AS unit', *cells])} FROM {source.view}"
         turn = secret_order([], bits, source.dialect)
-        asked = _of_units(records, counts, names, rows=unit.max_rows, turn=turn, dialect=source.dialect)
-    (found,) = source.ask(asked)
-    total, *rest = (int(number or 0) for number in found)
+        question = _of_units(records, counts, names, rows=unit.max_rows, turn=turn, dialect=source.dialect)
+    (numbers,) = source.ask(question)
+    total, *rest = (int(number or 0) for number in numbers)
     if not columns:
         return (total,)
     vector: list[int] = []
@@ -126,8 +126,8 @@ def quality_counts(
 def records_without(source: Source, unit: str) -> int:
     """How many records have no unit. Nobody may see it but the holder of the data."""
     records = f"SELECT {source.unit(unit)} AS unit FROM {source.name}"
-    ((found,),) = source.ask(f"SELECT count(*) FILTER (WHERE unit IS NULL) FROM ({records})")
-    return int(found)
+    ((count,),) = source.ask(f"SELECT count(*) FILTER (WHERE unit IS NULL) FROM ({records})")
+    return int(count)
 
 
 def _of_units(
@@ -144,13 +144,13 @@ def _of_units(
     Of c records, s in the first cells of a column become (s m + u) // c, with u a whole number from 0 to
     c - 1: from cell to cell this rises from 0 to m, so all cells together are m, and none is negative.
     """
-    held = [name for each in names for name in each]
+    columns = [name for each in names for name in each]
     per_unit = (
         f"SELECT {', '.join(['unit', 'count(*) AS held', *counts])} FROM ({records}) "
         "WHERE unit IS NOT NULL GROUP BY unit"
     )
     start = f"CAST((({turn}) % held + held) % held AS BIGINT) AS start"
-    turned = f"SELECT {', '.join(['held', *held, start])} FROM ({per_unit})"
+    turned = f"SELECT {', '.join(['held', *columns, start])} FROM ({per_unit})"
     sums = [f"sum(least(held, {rows})) AS records"]
     for each in names:
         below = "0"

@@ -28,29 +28,29 @@ def time_name(name: str) -> str:
 
 def check_time_type(name: str, column: Date | Datetime, kind: str) -> None:
     """Refuse a column whose type says more, or less, than is declared."""
-    held = family(kind)
-    zoned = held is Family.ZONED or (
-        held is Family.TEXT and column.format is not None and TimeFormat(column.format).zoned
+    type_family = family(kind)
+    zoned = type_family is Family.ZONED or (
+        type_family is Family.TEXT and column.format is not None and TimeFormat(column.format).zoned
     )
     if zoned and column.zone is None:
         raise InvalidParameter(
             f"The column '{name}' holds times with an offset from UTC, so the day depends on the zone. "
             f"Declare it, as in {entry('zone', 'Europe/Paris')} or {entry('zone', 'UTC')}."
         )
-    if column.format is not None and held not in (Family.TEXT, Family.NOTHING):
+    if column.format is not None and type_family not in (Family.TEXT, Family.NOTHING):
         raise InvalidParameter(
             f"The column '{name}' is declared with a format, and the table does not hold text there. "
             "Leave the format out."
         )
 
 
-def microseconds_of(held: str, column: Date | Datetime, kind: str, dialect: Dialect) -> str | None:
+def microseconds_of(column_sql: str, column: Date | Datetime, kind: str, dialect: Dialect) -> str | None:
     """The microseconds since 1970-01-01 of a column, which are looked at more than once; None of dates."""
     match family(kind):
         case Family.DATE | Family.NOTHING:
             return None
         case Family.TEXT:
-            text = dialect.text(held, kind)
+            text = dialect.text(column_sql, kind)
             read = (
                 dialect.moment(
                     text, pattern=each.pattern, written=each.text, plain=each.plain, zoned=each.zoned
@@ -58,10 +58,10 @@ def microseconds_of(held: str, column: Date | Datetime, kind: str, dialect: Dial
                 for each in _formats(column)
             )
             return f"coalesce({', '.join(read)}, NULL)"
-    return dialect.microseconds(held, kind)
+    return dialect.microseconds(column_sql, kind)
 
 
-def time_in(held: str, column: Date | Datetime, kind: str, dialect: Dialect) -> str:
+def time_in(column_sql: str, column: Date | Datetime, kind: str, dialect: Dialect) -> str:
     """Days or seconds since 1970-01-01 in 64 bits; NULL where it is missing, unreadable, or outside.
 
     What is held are dates, or else microseconds.
@@ -70,11 +70,11 @@ def time_in(held: str, column: Date | Datetime, kind: str, dialect: Dialect) -> 
         case Family.NOTHING:
             return "CAST(NULL AS BIGINT)"
         case Family.DATE:
-            return _of_dates(held, column, dialect)
+            return _of_dates(column_sql, column, dialect)
         case Family.TEXT:
-            return _counted(held, column, _formats(column)[0].zoned, dialect)
+            return _counted(column_sql, column, _formats(column)[0].zoned, dialect)
         case found:
-            return _counted(held, column, found is Family.ZONED, dialect)
+            return _counted(column_sql, column, found is Family.ZONED, dialect)
 
 
 @dataclass(frozen=True)
@@ -86,32 +86,32 @@ class TimeInside:
     date: str
 
 
-def time_inside(held: str, column: Date | Datetime, kind: str, dialect: Dialect) -> TimeInside | None:
+def time_inside(column_sql: str, column: Date | Datetime, kind: str, dialect: Dialect) -> TimeInside | None:
     """A column of dates, or of times without a zone, as it stands; None of others."""
     first, last = _moments(column)
     if kind == "DATE" and isinstance(column, Date):
         low, high = (f"DATE '{_day(each).isoformat()}'" for each in (column.first, column.last))
-        days = f"CAST({dialect.days(held)} AS BIGINT)"
-        return TimeInside(f"{held} BETWEEN {low} AND {high}", days, held)
+        days = f"CAST({dialect.days(column_sql)} AS BIGINT)"
+        return TimeInside(f"{column_sql} BETWEEN {low} AND {high}", days, column_sql)
     if kind != "TIMESTAMP" or last >= seconds_of(datetime.max) - 1:
         return None
     low, high = (dialect.on_clock(moment_at(end)) for end in (first, last + 1))
-    date = f"CAST({held} AS DATE)"
+    date = f"CAST({column_sql} AS DATE)"
     number = f"CAST({dialect.days(date)} AS BIGINT)"
     if isinstance(column, Datetime):
-        since = f"({dialect.microseconds(held, kind)} - ({first * _MILLION}))"
+        since = f"({dialect.microseconds(column_sql, kind)} - ({first * _MILLION}))"
         number = f"(CAST({dialect.quotient(since, str(_MILLION))} AS BIGINT) + ({first}))"
-    return TimeInside(f"{held} >= {low} AND {held} < {high}", number, date)
+    return TimeInside(f"{column_sql} >= {low} AND {column_sql} < {high}", number, date)
 
 
 def date_in(name: str, column: Date | Datetime, kind: str, dialect: Dialect) -> str:
     """The day of a column as a date of the engine; NULL where it is missing, unreadable, or outside."""
-    held = dialect.quoted(name)
+    column_sql = dialect.quoted(name)
     first, last = _moments(column)
     if kind == "DATE":
         low, high = (f"DATE '{day_at(end).isoformat()}'" for end in (-(-first // DAY), last // DAY))
-        return f"CASE WHEN {held} BETWEEN {low} AND {high} THEN {held} END"
-    if (inside := time_inside(held, column, kind, dialect)) is not None:
+        return f"CASE WHEN {column_sql} BETWEEN {low} AND {high} THEN {column_sql} END"
+    if (inside := time_inside(column_sql, column, kind, dialect)) is not None:
         return f"CASE WHEN {inside.test} THEN {inside.date} END"
     time = dialect.quoted(time_name(name))
     if isinstance(column, Date):
@@ -119,14 +119,14 @@ def date_in(name: str, column: Date | Datetime, kind: str, dialect: Dialect) -> 
     return dialect.date_at(floor_ratio(time, DAY, first, last, dialect))
 
 
-def _of_dates(held: str, column: Date | Datetime, dialect: Dialect) -> str:
+def _of_dates(column_sql: str, column: Date | Datetime, dialect: Dialect) -> str:
     first, last = _moments(column)
     low, high = (f"DATE '{_day(each).isoformat()}'" for each in (column.first, column.last))
-    days = f"CAST({dialect.days(held)} AS BIGINT)"
-    found = f"CASE WHEN {held} BETWEEN {low} AND {high} THEN {days} END"
+    days = f"CAST({dialect.days(column_sql)} AS BIGINT)"
+    day = f"CASE WHEN {column_sql} BETWEEN {low} AND {high} THEN {days} END"
     if isinstance(column, Date):
-        return found
-    within = f"{held} BETWEEN {low} AND {high} AND {days} * {DAY} BETWEEN {first} AND {last}"
+        return day
+    within = f"{column_sql} BETWEEN {low} AND {high} AND {days} * {DAY} BETWEEN {first} AND {last}"
     return f"CASE WHEN {within} THEN {days} * {DAY} END"
 
 

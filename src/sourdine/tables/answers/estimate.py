@@ -52,8 +52,8 @@ class GroupEstimate:
         if whole:
             wide = (self.upper > self.lower) & np.isfinite(self.upper - self.lower)
             ends = np.rint(self.value), np.floor(self.lower), np.ceil(self.upper)
-            held = (self.value, self.lower, self.upper)
-            return GroupEstimate(*(np.where(wide, a, b) + 0.0 for a, b in zip(ends, held, strict=True)))
+            numbers = (self.value, self.lower, self.upper)
+            return GroupEstimate(*(np.where(wide, a, b) + 0.0 for a, b in zip(ends, numbers, strict=True)))
         return GroupEstimate(*rounded_rows(self.value, self.lower, self.upper))
 
 
