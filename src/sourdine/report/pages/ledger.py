@@ -1,15 +1,17 @@
-"""What a ledger has spent over time, as a page."""
+"""What a ledger has spent over time, as a page; and a certificate as people read it."""
 
 from collections.abc import Sequence
 from datetime import timedelta
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Entry, Ledger, Status, Terms
 from sourdine.accounting.ledger.budget import UNLIMITED
 from sourdine.accounting.ledger.numbers import readable, remaining, room
 from sourdine.accounting.ledger.receipt import foreign_lines
 from sourdine.core.figure import Figure, Spec
-from sourdine.core.format import counted, plain
+from sourdine.core.format import counted, plain, shorten_up
 from sourdine.report.charts.base import COLOURS, GREY, ROWS, Row, finish
 from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import TextTable
@@ -206,3 +208,29 @@ def _when(entries: Sequence[Entry]) -> "alt.X":
     axis = alt.Axis(format=form, tickCount=4, labelOverlap="greedy", labelSeparation=8)
     title = f"time (UTC), from {first:%d %B %Y}"
     return alt.X("time:T", title=title, axis=axis, scale=alt.Scale(type="utc"))
+
+
+def certificate_table(certificate: Certificate, limit: Fraction | None = None) -> TextTable:
+    """What it states, one thing a row; with the limit of its ledger, how much of that is left."""
+    paid = certificate.price
+    also = "" if certificate.currency == "epsilon" else f", that is {epsilon_words(certificate)}"
+    left = remaining(certificate.left, paid + certificate.left if limit is None else limit)
+    of = "" if limit is None else f" of {room(limit)}"
+    facts = (
+        ("paid", f"{certificate.currency} {readable(paid)}{also}"),
+        ("left of the budget", f"{certificate.currency} {left}{of}"),
+        ("protects", f"each {certificate.unit} ({certificate.neighbours} neighbours)"),
+        ("ledger", f"{certificate.ledger[:8]}, line {certificate.number}"),
+        ("fingerprint of the line", f"{certificate.fingerprint[:16]}…"),
+        ("time (UTC)", f"{certificate.time:%Y-%m-%d %H:%M}"),
+        ("noise", "cryptographic" if certificate.secure else "SEEDED"),
+        ("made with", certificate.software or "sourdine"),
+        *((("not of this package", ", ".join(certificate.foreign)),) if certificate.foreign else ()),
+    )
+    return TextTable(name="certificate", title="Certificate", columns=("what", "stated"), rows=facts)
+
+
+def epsilon_words(certificate: Certificate) -> str:
+    """Its guarantee, never smaller than it is."""
+    small = "" if certificate.delta is None else f", δ = {plain(certificate.delta)}"
+    return f"ε = {shorten_up(certificate.epsilon)}{small}"

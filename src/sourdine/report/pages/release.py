@@ -15,7 +15,7 @@ from sourdine.report.charts.beliefs import draw_bounds
 from sourdine.report.crosstab import cross_table
 from sourdine.report.finding import finding
 from sourdine.report.pages.answers import MOST_ROWS, answer_table, fitting_crosstab, reading_note
-from sourdine.report.pages.certificate import certificate_table, epsilon_words
+from sourdine.report.pages.ledger import certificate_table, epsilon_words
 from sourdine.report.pages.methods import GAP, _several, methods_section, percent
 from sourdine.report.pages.page import Page, Section
 from sourdine.report.pages.quality import misfit_section, quality_section

@@ -17,8 +17,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure
 from sourdine.core.format import counted, plain, shorten_up
 from sourdine.core.view import Viewable, figure, view
-from sourdine.report.pages.certificate import certificate_table, epsilon_words
-from sourdine.report.pages.ledger import charges_of, spending_figure
+from sourdine.report.pages.ledger import certificate_table, charges_of, epsilon_words, spending_figure
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 from sourdine.report.views.view import View
