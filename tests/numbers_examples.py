@@ -218,6 +218,12 @@ def _table(**given: Any) -> Any:
     return found.plan({"name": "n", "ask": ["count"]}, epsilon=1)
 
 
+def _series_plan(**numbers: Any) -> Any:
+    block = {"period": "day", "first": "2026-01-01", "periods": 3, "publish": ["total"]}
+    table = tables.Table(PEOPLE, unit="record", columns=COLUMNS)
+    return table.series_plan({"name": "n", "ask": ["count"]}, series=block, **numbers)
+
+
 def _plan(**given: Any) -> Any:
     return tables.Table(PEOPLE, unit="record", columns=COLUMNS).plan({"name": "n", "ask": ["count"]}, **given)
 
@@ -726,6 +732,7 @@ TABLES = {
         size=1 << 14,
     ),
     "tables.Table.plan": of(_plan, epsilon=1, delta=SMALL, selection_delta=SMALL / 2, confidence=HALF),
+    "tables.Table.series_plan": of(_series_plan, epsilon=1, delta=SMALL, confidence=HALF),
     "tables.Top": _numbers(tables.Top, {"column": "sex"}, k=100),
     "tables.epsilon_for": of(lambda error: tables.epsilon_for(_plan(epsilon=1), "n", error), error=100),
     "tables.find_bounds": of(
@@ -958,6 +965,7 @@ SLOW = {name for name in EXAMPLES if name.startswith("learning.")} | {
     "tables.Table",
     "tables.Table.find_bounds",
     "tables.Table.plan",
+    "tables.Table.series_plan",
     "tables.epsilon_for",
     "tables.find_bounds",
 }

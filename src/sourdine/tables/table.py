@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sourdine.tables.quality.exact import ExactQuality
     from sourdine.tables.query import Query, QuerySource
     from sourdine.tables.release import TableRelease
+    from sourdine.tables.series import SeriesBlock, SeriesPlan
     from sourdine.tables.sql import SqlQuestion
 
 _LONGEST = 200  # characters of what the ledger notes
@@ -183,6 +184,33 @@ class Table(Viewable):
         )
         check_release(release_plan, self.source)
         return release_plan
+
+    def series_plan(
+        self,
+        *queries: "Query | QuerySource | Mapping[str, object] | Sequence[object]",
+        series: "SeriesBlock | Mapping[str, object]",
+        epsilon: Fraction | float | str,
+        delta: float | None = None,
+        confidence: float = 0.95,
+    ) -> "SeriesPlan":
+        """What a series of these queries would do and be worth; nothing is read or spent.
+
+        `series` is like {"period": "week", "first": "2026-01-05", "periods": 52, "arrived": "arrived"}. Start
+        it with `TableSeries.start`; its one charge protects each unit over all periods.
+        """
+        from sourdine.tables.privacy import Privacy
+        from sourdine.tables.series.declared import SeriesBlock
+        from sourdine.tables.series.plan import SeriesPlan
+
+        return SeriesPlan(
+            schema=self.schema,
+            queries=tuple(self._query(each)[0] for each in _listed(queries)),
+            privacy=Privacy(epsilon=epsilon, delta=delta),  # type: ignore[arg-type]
+            unit=self.unit,
+            neighbours=self.neighbours,
+            block=series if isinstance(series, SeriesBlock) else SeriesBlock.read(series),
+            confidence=confidence,
+        )
 
     def _query(self, question: object) -> "tuple[Query, tuple[str, ...]]":
         """The query of what was asked in any form, and what is to be known of it."""

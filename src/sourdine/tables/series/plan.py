@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from sourdine.accounting.spend import Spend
+from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours, root_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.privacy_unit import PrivacyUnit
@@ -87,6 +88,7 @@ class SeriesPlan:
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
+        check.keep(self, confidence=check.confidence("a series", self.confidence))
         for query in self.queries:
             query.check(self.schema)
             if query.derived:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,13 @@ from sourdine.tables.series.plan import SeriesLine, SeriesPlan, listed_queries
 from sourdine.tables.series.state import ClosedPeriod, SeriesState
 
 _LIMIT = (1 << 62) - 1
+
+
+class HasSource(Protocol):
+    """What a table is read from: such as a `Table`."""
+
+    @property
+    def source(self) -> Source: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +176,7 @@ class TableSeries:
     # publishing
 
     def publish(
-        self, source: Source, period: int | str | None = None, *, bits: Bits = SYSTEM
+        self, table: "Source | HasSource", period: int | str | None = None, *, bits: Bits = SYSTEM
     ) -> SeriesAnswers:
         """Close the next period, or show one that is closed: what was shown never changes.
 
@@ -177,7 +184,7 @@ class TableSeries:
         before this returns.
         """
         calendar = self.plan.block.calendar.extended(self.periods)
-        number = self._number(period)
+        number, source = self._number(period), table if isinstance(table, Source) else table.source
         with self._state.writing():
             closed = self._state.closed
             number = closed + 1 if number is None else number
