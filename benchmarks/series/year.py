@@ -5,8 +5,6 @@ import os
 import random
 import resource
 import signal
-import subprocess
-import sys
 import time
 from datetime import date, timedelta
 from pathlib import Path
@@ -16,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sourdine.accounting.ledger import Ledger
+from sourdine.frames.source import Source
 from sourdine.tables.series import TableSeries
 from sourdine.tables.specification import Specification
 
@@ -89,24 +88,6 @@ def day_by_day(folder: Path, *, keys: int, periods: int, records: int) -> dict[s
     }
 
 
-_PUBLISHER = """
-import json, sys
-from pathlib import Path
-from sourdine.tables.series import TableSeries
-from sourdine.tables.specification import Specification
-folder = Path(sys.argv[1])
-specification = Specification.load(folder / "visits.toml")
-plan, place = specification.series_plan(), specification.series_path
-TableSeries.start(plan, place, folder / "visits.ledger").close() if sys.argv[2] == "start" else None
-print("ready", flush=True)
-for line in sys.stdin:
-    with TableSeries.open(plan, place) as series:
-        answers = series.publish(specification.open(), int(line))
-    rows = answers.tables[0].rows
-    print(json.dumps([int(line), rows[:, -1].tolist()]), flush=True)
-"""
-
-
 def kills(folder: Path, *, times: int, seed: int = 0) -> dict[str, int]:
     """Kill a publisher at random moments: whatever was shown is shown again, and nothing is paid twice."""
     specification = prepare(folder, keys=4, periods=times + 50, records=8)
@@ -114,62 +95,57 @@ def kills(folder: Path, *, times: int, seed: int = 0) -> dict[str, int]:
     TableSeries.start(plan, place, ledger).close()
     with Ledger.open(ledger) as book:
         paid = book.status().spent
-    dice, shown = random.Random(seed), dict[int, list[int]]()
-    killed = lost = changed = refused = 0
-    worker = _worker(folder)
-    wait = 0.05
+    dice, shown, took = random.Random(seed), dict[int, list[int]](), 0.3
+    killed = changed = 0
     while killed < times:
         number = len(shown) + 1
-        start = time.perf_counter()
-        delay = dice.random() * 1.3 * wait
-        _ask(worker, number)
-        time.sleep(delay)
-        worker.send_signal(signal.SIGKILL)
-        output = worker.communicate()[0].decode().splitlines()
-        killed += 1
-        for line in output:
-            told, rows = json.loads(line)
-            changed += told in shown and shown[told] != rows
-            shown[told] = rows
-        worker = _worker(folder)
-        if killed % 25 == 0:  # let one through, so that the series goes on
-            _ask(worker, number)
-            assert worker.stdout is not None
-            told, rows = json.loads(worker.stdout.readline())
-            changed += told in shown and shown[told] != rows
-            shown[told] = rows
-            wait = 0.8 * wait + 0.2 * (time.perf_counter() - start)
-    worker.kill()
-    worker.communicate()
+        process, pipe = _publisher(specification, number)
+        start, through = time.perf_counter(), killed % 8 == 7  # now and then one is let through
+        if not through:
+            time.sleep(dice.random() * 1.2 * took)
+            os.kill(process, signal.SIGKILL)
+        text = b""
+        while part := os.read(pipe, 1 << 16):
+            text += part
+        os.close(pipe)
+        _, ended = os.waitpid(process, 0)
+        if through:
+            took = 0.5 * took + 0.5 * (time.perf_counter() - start)
+        killed += os.WIFSIGNALED(ended) or through
+        if text.endswith(b"\n"):
+            rows = json.loads(text)
+            changed += shown.get(number, rows) != rows
+            shown[number] = rows
     with TableSeries.open(plan, place) as series:
-        held, restored = series.status().closed, series.status().restored
-        for number, rows in shown.items():
-            again = series.publish(specification.open(), number).tables[0].rows[:, -1].tolist()
-            lost += again != rows
-    refused += restored
+        status, source = series.status(), specification.open()
+        again = {number: _rows(series, source, number) for number in shown}
     with Ledger.open(ledger) as book:
         more = book.status().spent != paid
     return {
         "kills": killed,
         "shown": len(shown),
-        "held": held,
-        "changed": changed,
-        "lost": lost,
-        "refused": int(refused),
+        "held": status.closed,
+        "changed": changed + sum(again[number] != rows for number, rows in shown.items()),
+        "refused": int(status.restored),
         "paid_twice": int(more),
     }
 
 
-def _ask(worker: "subprocess.Popen[bytes]", number: int) -> None:
-    assert worker.stdin is not None
-    os.write(worker.stdin.fileno(), f"{number}\n".encode())
+def _publisher(specification: Specification, number: int) -> tuple[int, int]:
+    """A process that publishes one period and writes down what it was shown."""
+    read, write = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(write)
+        return process, read
+    try:
+        with TableSeries.open(specification.series_plan(), specification.series_path) as series:
+            rows = _rows(series, specification.open(), number)
+        os.write(write, json.dumps(rows).encode() + b"\n")
+    finally:
+        os._exit(0)
 
 
-def _worker(folder: Path) -> "subprocess.Popen[bytes]":
-    pipe = subprocess.PIPE
-    worker = subprocess.Popen(
-        [sys.executable, "-c", _PUBLISHER, str(folder), "go"], stdin=pipe, stdout=pipe, bufsize=0
-    )
-    assert worker.stdout is not None
-    worker.stdout.readline()
-    return worker
+def _rows(series: TableSeries, source: Source, number: int) -> list[int]:
+    rows: list[int] = series.publish(source, number).tables[0].rows[:, -1].tolist()
+    return rows
