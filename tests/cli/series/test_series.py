@@ -22,8 +22,8 @@ delta = 1e-6
 
 [columns.arrived]
 type = "date"
-first = 2026-01-01
-last = 2026-12-31
+first = 2024-01-01
+last = 2024-12-31
 
 [columns.region]
 type = "category"
@@ -36,7 +36,7 @@ by = "region"
 
 [series]
 period = "week"
-first = 2026-01-05
+first = 2024-01-01
 periods = 4
 arrived = "arrived"
 publish = ["total", "period"]
@@ -63,7 +63,7 @@ def run(*words: object) -> Run:
 
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
-    days = ["2026-01-05", "2026-01-12", "2026-01-19", "2026-01-26"]
+    days = ["2024-01-01", "2024-01-08", "2024-01-15", "2024-01-22"]
     rows = [f"{i},{days[i % 4]},{'north' if i % 3 else 'south'}" for i in range(400)]
     (tmp_path / "visits.csv").write_text("id,arrived,region\n" + "\n".join(rows) + "\n")
     (tmp_path / "visits.toml").write_text(SPECIFICATION)
@@ -85,13 +85,13 @@ def test_from_start_to_report(spec: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "visits.series").exists()
     started = run("series", "start", str(spec))
     assert "Paid for all 4 periods" in started.output
-    assert status(spec)["next_period"] == "2026-W02"
+    assert status(spec)["next_period"] == "2024-W01"
     first = run("series", "publish", str(spec), "-o", str(tmp_path / "first.csv"))
     assert first.exit_code == 0, first.output
-    assert "Period 2026-W02, 1 of 4" in first.stdout
-    assert run("series", "publish", str(spec), "--period", "2026-W02").stdout == first.stdout
+    assert "Period 2024-W01, 1 of 4" in first.stdout
+    assert run("series", "publish", str(spec), "--period", "2024-W01").stdout == first.stdout
     second = json.loads(run("series", "publish", str(spec), "--json").stdout)
-    assert second["period"] == "2026-W03"
+    assert second["period"] == "2024-W02"
     assert {row["view"] for row in second["answers"]} == {"total", "period"}
     lines = (tmp_path / "first.csv").read_text().splitlines()
     assert lines[0].startswith("query,statistic,key,view,period,value,lower,upper")
@@ -100,7 +100,7 @@ def test_from_start_to_report(spec: Path, tmp_path: Path) -> None:
     assert made.exit_code == 0, made.output
     page = (tmp_path / "series.html").read_text()
     assert "What correlated noise gained" in page
-    assert "2026-W02 to 2026-W03" in page
+    assert "2024-W01 to 2024-W02" in page
 
 
 def test_a_longer_horizon_and_a_restored_state(spec: Path, tmp_path: Path) -> None:

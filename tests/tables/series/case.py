@@ -11,7 +11,7 @@ from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
 from sourdine.tables.series import SeriesBlock, SeriesPlan
 
-START = date(2026, 1, 5)
+START = date(2024, 1, 1)
 
 
 def make_plan(
@@ -25,7 +25,7 @@ def make_plan(
     **block: Any,
 ) -> SeriesPlan:
     columns = {
-        "arrived": {"type": "date", "first": "2026-01-01", "last": "2027-12-31"},
+        "arrived": {"type": "date", "first": "2024-01-01", "last": "2025-12-31"},
         "region": {"type": "category", "keys": list(keys)},
         "pay": {"type": "integer", "lower": 0, "upper": 100},
     }

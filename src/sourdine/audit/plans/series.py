@@ -157,7 +157,7 @@ def _published(plan: SeriesPlan, records: Records, seed: int) -> list[NDArray[np
         )
         with ledger, TableSeries.start(plan, place / "audit.series", ledger) as series:
             for number in range(1, plan.block.periods + 1):
-                series.publish(_source(plan, records, number), bits=SeededBits(seed + number))
+                series.publish(_source(plan, records, number), early=True, bits=SeededBits(seed + number))
             return [
                 series.history(line, series.keys(line), plan.block.periods) for line in range(len(plan.lines))
             ]

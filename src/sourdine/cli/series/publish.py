@@ -25,6 +25,7 @@ def publish(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Keep everything up to it as CSV.")
     ] = None,
+    early: Annotated[bool, typer.Option("--early", help="Although the period is not over.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Close the next period: read what arrived in it, add noise, keep it, and only then show it.
@@ -43,7 +44,7 @@ def publish(
     show.check_place(output)
     source = specification.open(table or ())
     with TableSeries.open(specification.series_plan(), specification.series_path) as series:
-        answers = series.publish(source, period)
+        answers = series.publish(source, period, early=early)
     if output is not None:
         write_columns(answers, output)
     if as_json:

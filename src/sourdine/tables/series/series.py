@@ -26,6 +26,7 @@ from sourdine.mechanisms.correlated import NoiseCorrelation
 from sourdine.tables.query import Query
 from sourdine.tables.scans import silence
 from sourdine.tables.series.answers import SeriesAnswers, SeriesRows
+from sourdine.tables.series.calendar import SeriesCalendar
 from sourdine.tables.series.plan import SeriesLine, SeriesPlan, listed_queries
 from sourdine.tables.series.state import ClosedPeriod, SeriesState
 
@@ -176,12 +177,18 @@ class TableSeries:
     # publishing
 
     def publish(
-        self, table: "Source | HasSource", period: int | str | None = None, *, bits: Bits = SYSTEM
+        self,
+        table: "Source | HasSource",
+        period: int | str | None = None,
+        *,
+        early: bool = False,
+        bits: Bits = SYSTEM,
     ) -> SeriesAnswers:
         """Close the next period, or show one that is closed: what was shown never changes.
 
         The table is read for that period alone. Its sums, its rows and who counted in it are on the disk
-        before this returns.
+        before this returns. A period that is not over by the clock is refused, unless no more records can
+        come and this is said as `early`.
         """
         calendar = self.plan.block.calendar.extended(self.periods)
         number, source = self._number(period), table if isinstance(table, Source) else table.source
@@ -190,6 +197,7 @@ class TableSeries:
             number = closed + 1 if number is None else number
             if fresh := number > closed:
                 self._check_next(number, closed)
+                check_over(calendar, number, early)
                 days = calendar.start(number), calendar.start(number + 1)
                 with silence("the period is not closed"):
                     self._close_period(source, number, days, bits)
@@ -356,6 +364,16 @@ class TableSeries:
             self._state.turn()
         self._state.witness()
         return lost
+
+
+def check_over(calendar: SeriesCalendar, number: int, early: bool) -> None:
+    """Refuse to close a period that is not over by the clock: a command that runs twice would close the next."""
+    last = calendar.end(number)
+    if not early and last >= date.today():
+        raise InvalidParameter(
+            f"The period {calendar.name(number)} is not over: it ends with {last}, and what comes in after it "
+            "is closed would never count. Publish it then, or say 'early' if nothing more will come."
+        )
 
 
 def aligned(closed: list[ClosedPeriod], keys: tuple[tuple[Any, ...], ...], part: Any) -> NDArray[Any]:
