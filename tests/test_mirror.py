@@ -20,6 +20,7 @@ THEMES = {
     "cli/shared": "terminal",
     "cli": "main report",
     "cli/train": "data",
+    "collector": "attacks",
     "core/randomness": "ones",
     "estimators": "checks sensitivity",
     "frames": "identity names stability",

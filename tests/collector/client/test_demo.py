@@ -1,0 +1,148 @@
+"""The demo page in Chromium, against a collector that runs: online, offline and online again."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser import violations, watched
+from tests.collector.client.serving import LABELS, Serving, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    with serving(tmp_path_factory.mktemp("collector")) as server:
+        yield server
+
+
+def answer(page: "Page", server: Serving, label: str) -> None:
+    page.goto(f"{server.url}/client/demo.html?pin={server.pin}")
+    page.get_by_label(label).check()
+    page.get_by_role("button", name="Answer").click()
+
+
+def test_pages_answer_and_each_is_counted_once(browser: "Browser", server: Serving) -> None:
+    before = sum(server.sums())
+    for number in range(3):
+        with watched(browser) as page:
+            answer(page, server, LABELS[number])
+            page.get_by_text("Sent, and stored by the collector.").wait_for()
+            line = page.locator("#line").inner_text()
+            assert line.startswith(f"{server.question.fingerprint} ")
+            assert len(line) == 16 + 1 + 2
+            assert page.locator("#answer").inner_text() == LABELS[number]
+            assert "was checked" in page.locator("#signature").inner_text()
+            assert sum(server.sums()) == before + number + 1
+            page.reload()  # the same device, once more
+            page.get_by_label(LABELS[(number + 1) % 5]).check()
+            page.get_by_role("button", name="Answer").click()
+            page.get_by_text("This device has answered already").wait_for()
+    assert sum(server.sums()) == before + 3
+
+
+def test_what_is_answered_offline_is_sent_when_online_and_counted_once(
+    browser: "Browser", server: Serving
+) -> None:
+    before = server.sums()
+    with watched(browser) as page:
+        page.goto(f"{server.url}/client/demo.html")
+        page.get_by_label("bicycle").check()
+        page.context.set_offline(True)
+        page.get_by_role("button", name="Answer").click()
+        page.get_by_text("Kept on this device").wait_for()
+        assert server.sums() == before
+        page.context.set_offline(False)
+        page.get_by_text("Sent, and stored by the collector.").wait_for()
+        before[int(page.locator("#line").inner_text()[-2:], 16)] += 1
+        assert server.sums() == before
+
+
+def test_an_answer_outlives_the_page_and_a_lost_acknowledgement(browser: "Browser", server: Serving) -> None:
+    """The server stores the report and its answer is lost; the page sends it again when it is opened."""
+    before = sum(server.sums())
+    with watched(browser) as page:
+        page.goto(f"{server.url}/client/demo.html")
+        page.get_by_label("bus").check()
+        page.evaluate("""() => {
+          const fetched = window.fetch;
+          window.fetch = async (...request) => { await fetched(...request); throw new TypeError("lost"); };
+        }""")
+        page.get_by_role("button", name="Answer").click()
+        page.get_by_text("Kept on this device").wait_for()
+        assert sum(server.sums()) == before + 1
+        with page.expect_response("**/reports") as again:
+            page.reload()
+        assert again.value.status == 200  # stored before, under the same number
+        assert sum(server.sums()) == before + 1
+        page.get_by_label("bus").wait_for()
+        assert page.evaluate(WAITING) == 0
+
+
+WAITING = """async () => {
+  const { Client } = await import("/client/sourdine.js");
+  const client = await Client.open({ collector: location.origin });
+  return (await client.waiting()).length;
+}"""
+
+
+def test_no_script_reads_the_secret_and_nothing_else_is_kept(browser: "Browser", server: Serving) -> None:
+    with watched(browser) as page:
+        answer(page, server, "car")
+        page.get_by_text("Sent, and stored by the collector.").wait_for()
+        kept = page.evaluate("""async () => {
+          const open = indexedDB.open("sourdine");
+          const database = await new Promise((resolve) => { open.onsuccess = () => resolve(open.result); });
+          const all = database.transaction("devices").objectStore("devices").getAll();
+          const [device] = await new Promise((resolve) => { all.onsuccess = () => resolve(all.result); });
+          let exported = "kept";
+          try { await crypto.subtle.exportKey("raw", device.secret); exported = "read"; } catch {}
+          return { ...device, secret: exported, storage: localStorage.length, cookies: document.cookie };
+        }""")
+    assert kept["secret"] == "kept"
+    assert kept["identity"] == server.question.identity
+    assert (kept["storage"], kept["cookies"], len(kept["tags"])) == (0, "", 1)
+    assert set(kept) == {"identity", "secret", "day", "tags", "period", "version", "storage", "cookies"}
+
+
+def test_nothing_but_the_report_is_sent(browser: "Browser", server: Serving) -> None:
+    with watched(browser) as page:
+        requests = []
+        page.on("request", requests.append)
+        answer(page, server, "train")
+        page.get_by_text("Sent, and stored by the collector.").wait_for()
+        post = next(request for request in requests if request.method == "POST")
+        assert post.post_data == page.locator("#line").inner_text() + "\n"
+        headers = post.all_headers()
+        assert "cookie" not in headers
+        assert "referer" not in headers
+        assert headers["idempotency-key"] == page.locator("#submission").inner_text()
+        assert all(request.url.startswith(server.url) for request in requests)
+
+
+@pytest.mark.parametrize(
+    "pin", ["00" * 32, "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"]
+)
+def test_a_question_that_no_pinned_key_signed_is_refused(
+    browser: "Browser", server: Serving, pin: str
+) -> None:
+    with watched(browser) as page:
+        page.goto(f"{server.url}/client/demo.html?pin={pin}")
+        page.get_by_role("alert").get_by_text("key").wait_for()
+        assert page.get_by_role("radio").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_is_accessible_and_fits(
+    browser: "Browser", server: Serving, scheme: str, width: int
+) -> None:
+    with watched(browser) as page:
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.set_viewport_size({"width": width, "height": 900})
+        answer(page, server, "on foot")
+        page.get_by_text("Sent, and stored by the collector.").wait_for()
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
