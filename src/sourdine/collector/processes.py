@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 
 _KEEP_ALIVE = 15  # seconds that a connection may be idle
 _MOST_CONNECTIONS = 2048
+_MOST_HEAD = 1 << 16  # bytes, but for what is read at once
 
 
 class PromptProtocol(HttpToolsProtocol):
-    """Connections that send the head of a request within a time, or are closed: slow ones cost others."""
+    """Connections that send the head of a request within a time and a size, or are closed.
+
+    Slow ones cost others, and an endless one all the memory there is.
+    """
+
+    _head = 0
 
     @property
     def header_time(self) -> float:
@@ -32,6 +38,13 @@ class PromptProtocol(HttpToolsProtocol):
     def connection_made(self, transport: "Transport") -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch: asyncio.TimerHandle | None = self.loop.call_later(self.header_time, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        if self._head > _MOST_HEAD:
+            self.transport.abort()
+            return
+        super().data_received(data)
+        self._head = 0 if self._watch is None else self._head + len(data)
 
     def on_message_begin(self) -> None:
         if self._watch is None:

@@ -9,7 +9,7 @@ from tests.browser import violations, watched
 from tests.collector.client.serving import LABELS, Serving, serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Request
 
 
 @pytest.fixture(scope="module")
@@ -109,8 +109,12 @@ def test_no_script_reads_the_secret_and_nothing_else_is_kept(browser: "Browser",
 
 def test_nothing_but_the_report_is_sent(browser: "Browser", server: Serving) -> None:
     with watched(browser) as page:
-        requests = []
-        page.on("request", requests.append)
+        requests: list[Request] = []
+
+        def keep(request: "Request") -> None:
+            requests.append(request)
+
+        page.on("request", keep)
         answer(page, server, "train")
         page.get_by_text("Sent, and stored by the collector.").wait_for()
         post = next(request for request in requests if request.method == "POST")
