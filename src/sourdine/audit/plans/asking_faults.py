@@ -58,7 +58,8 @@ def _far_days(original: Any) -> Any:
     """Every day that can be read is kept, wherever it lies."""
 
     def time_in(cell: str, column: Any, kind: str, dialect: Any) -> str:
-        wide = column.model_copy(update={"first": column.first.replace(year=1900)})
+        ends = {"first": column.first.replace(year=1900), "last": column.last.replace(year=2100)}
+        wide = column.model_copy(update=ends)
         return str(original(cell, wide, kind, dialect))
 
     return time_in
@@ -147,18 +148,21 @@ ASKING_FAULTS = (
         wraps=((source, "time_in", _at_the_ends),),
         case=DATED,
         asks=("days",),
+        engine="csv",  # where days are text
     ),
     Fault(
         name="differences of days have no bounds",
         wraps=((source, "time_in", _far_days),),
         case=DATED,
         asks=("lags",),
+        engine="csv",  # where days are text
     ),
     Fault(
         name="periods are counted from the earliest record",
         wraps=((source.Source, "view", _from_the_earliest),),
         case=DATED,
         asks=("days",),
+        engine="csv",  # where days are text
     ),
     Fault(
         name="what is no date raises an error",

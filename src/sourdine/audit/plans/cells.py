@@ -89,7 +89,7 @@ _ODD_DAYS = (
     "1969-12-31",
 )  # of types that hold no other text
 _CLOCKS = ("00:00:00", "23:59:59.999999", "02:30:00", "12:00:00")
-_DAY = timedelta(days=1)
+_DAY, _YEAR = timedelta(days=1), timedelta(days=366)
 _MANY_KEYS = 6
 SOME_TEXTS = ("a", "b", "c", "A", "a ", "é")  # of a column whose keys nobody declared
 
@@ -210,7 +210,8 @@ def _times(column: Date | Datetime, kind: str) -> Palette:
         return [*days, *clocks] if kind != DATE else [day[:10] for day in days]
 
     odd = _ODD_DATES if kind == VARCHAR else _ODD_DAYS
-    return Palette(texts(inside), [*texts([first - _DAY, last + _DAY]), *odd])
+    beside = [first - _DAY, last + _DAY, first - _YEAR, last + _YEAR]
+    return Palette(texts(inside), [*texts(beside), *odd])
 
 
 def written(cell: Cell, kind: str) -> Cell:
