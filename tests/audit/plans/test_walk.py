@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from sourdine.audit.plans.cells import tokens
 from sourdine.audit.plans.fault_cases import COLUMNS, QUERIES
 from sourdine.audit.plans.random_plans import KINDS, random_plan
 from sourdine.audit.plans.walk import Row, Walk, WalkStep
 from sourdine.core.distance import Neighbours
 from sourdine.frames import PrivacyUnit, Schema
+from sourdine.frames.output import relation_of_cells
 from sourdine.tables import Privacy, Query, ReleasePlan
 
 WHO = PrivacyUnit(column="who", max_rows=2, max_groups=1)
@@ -137,3 +139,10 @@ def test_an_empty_text_is_no_way_out_of_a_query_where_it_reads_as_missing() -> N
         ]
         assert came
         assert (("",) in came) is not text
+
+
+@pytest.mark.parametrize("kind", ["DOUBLE", "BIGINT", "HUGEINT", "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP"])
+def test_units_are_what_a_column_of_their_type_holds(kind: str) -> None:
+    """Seen to fail: a column of times that tells units apart was given letters."""
+    rows = [(each,) for token in tokens(kind) for each in token]
+    assert len(relation_of_cells({"who": kind}, rows).fetchall()) == len(rows)

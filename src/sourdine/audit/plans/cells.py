@@ -170,6 +170,8 @@ def tokens(kind: str) -> list[tuple[Cell, ...]]:
         return [(0,), (-1,), (_LONG - 1,), (-_LONG,), (1,), (2,), (3,), (1 << 53,)]
     if kind == BOOLEAN:
         return [(True,), (False,)]
+    if kind in (DATE, TIMESTAMP):
+        return [(day,) for day in (*_ODD_DAYS, "2024-02-29", "2024-03-01", "1970-01-01")]
     return [("a",), ("A",), ("a ",), ("",), ("0",), ("00",), ("é",), ("a,b",)]
 
 

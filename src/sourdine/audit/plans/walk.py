@@ -334,9 +334,7 @@ def _failing(condition: _Simple, schema: Schema, kind: str) -> list[Cell]:
         if condition.below is not None and condition.below < high - 2 * step:
             cells += _exactly(column.upper, kind)
     elif isinstance(column, Category):
-        # an empty text is missing in files of text, and what is missing may count as another key
-        others = (key for key in column.keys if key not in (condition.keys or ()) and key != "")
-        cells += [written(key, kind) for key in others][:4]
+        cells += [written(key, kind) for key in column.keys if key not in (condition.keys or ())][:4]
     elif isinstance(column, Flag):
         named = {str(key).lower() for key in condition.keys or ()}
         flags = {flag for flag in (False, True) if named & {str(flag).lower(), "yes" if flag else "no"}}
