@@ -52,3 +52,28 @@ def test_unknown_fields_and_acts_are_refused(browser: Browser, people: str) -> N
         answer = browser.post(f"/spec/{people}/act", {"version": version, **asked})
         assert answer.status_code == 422, asked
     assert browser.studio.desk.sheet(people).file.version == version
+
+
+def test_bounds_the_wrong_way_round_are_told_at_their_column(browser: Browser, people: str) -> None:
+    browser.act(people, "declare", column="age", value="integer")
+    browser.set(people, "/columns/age/lower", "130")
+    answer = browser.set(people, "/columns/age/upper", "120")
+    place = answer["html"].index('id="_columns_age-message"')
+    assert "lower" in answer["html"][place : place + 200].lower()
+
+
+def test_the_noise_is_drawn_on_a_table_that_is_made_up(browser: Browser, people: str) -> None:
+    browser.act(people, "declare", column="sex", value="category")
+    browser.set(people, "/columns/sex/keys", "f\nm")
+    browser.act(people, "drop-blank")
+    browser.act(people, "by", query=0, column="sex", value=True)
+    drawn = browser.post(f"/spec/{people}/fill", {"what": "noise", "position": 200}).json()["html"]
+    assert "Made up." in drawn
+    assert drawn.count('class="noisy"') == 2
+    assert (
+        "Answers of a made-up table"
+        in browser.post(f"/spec/{people}/fill", {"what": "dry-run"}).json()["html"]
+    )
+    forecast = browser.post(f"/spec/{people}/forecast", {"position": 400}).json()
+    assert forecast["epsilon"] == 20
+    assert "±" in forecast["html"]

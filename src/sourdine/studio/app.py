@@ -144,7 +144,8 @@ def _fill(request: Request, asked: dict[str, Any]) -> dict[str, Any]:
     sheet = _studio(request).desk.sheet(request.path_params["name"])
     if asked.get("what") == "dry-run":
         return {"html": render_dry_run(sheet)}
-    return {"html": render_noise(sheet, _number(asked, "position"), int(_number(asked, "place")))}
+    place = int(_number(asked, "place")) if "place" in asked else -1
+    return {"html": render_noise(sheet, _number(asked, "position"), place)}
 
 
 def _forecast(request: Request, asked: dict[str, Any]) -> dict[str, Any]:

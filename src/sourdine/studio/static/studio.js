@@ -92,8 +92,8 @@ async function fill(what) {
   const choice = document.getElementById(`${what}-choice`);
   if (!into) return;
   into.setAttribute("aria-busy", "true");
-  const place = choice instanceof HTMLSelectElement ? choice.value : 0;
-  const { answer } = await post(`${body.dataset.spec}/fill`, { what, place, position: slider()?.value });
+  const place = choice instanceof HTMLSelectElement ? { place: choice.value } : {};
+  const { answer } = await post(`${body.dataset.spec}/fill`, { what, ...place, position: slider()?.value });
   into.removeAttribute("aria-busy");
   if (typeof answer.html === "string") morph(into, answer.html);
   say(answer.said ?? "");

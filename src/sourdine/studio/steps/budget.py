@@ -1,7 +1,6 @@
 """The fifth step: what epsilon buys. Errors of every answer, noise on a made-up table, and odds."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -101,7 +100,7 @@ class NoiseBar:
     words: str
 
 
-def noise_view(plan: ReleasePlan, place: int = 0) -> dict[str, Any]:
+def noise_view(plan: ReleasePlan, place: int = -1) -> dict[str, Any]:
     """One answer of a made-up table, with noise beside none."""
     noisy, exact = rehearse(plan).values.each, rehearse(_without_noise(plan)).values.each
     drawn = [
@@ -111,9 +110,13 @@ def noise_view(plan: ReleasePlan, place: int = 0) -> dict[str, Any]:
     ]
     if not drawn:
         return {"bars": [], "choices": []}
-    chosen = place if place in drawn else drawn[0]
+    several = [number for number in drawn if len(noisy[number].keys) > 1]
+    chosen = place if place in drawn else (several or drawn)[0]
+    bars, least, most = _bars(noisy[chosen], exact[chosen])
     return {
-        "bars": _bars(noisy[chosen], exact[chosen]),
+        "bars": bars,
+        "least": plain(float(f"{least:.4g}")),
+        "most": plain(float(f"{most:.4g}")),
         "choices": [
             (number, f"{noisy[number].query}: {noisy[number].statistic}", number == chosen)
             for number in drawn
@@ -138,11 +141,12 @@ def _without_noise(plan: ReleasePlan) -> ReleasePlan:
     return plan
 
 
-def _bars(noisy: Answer, exact: Answer) -> list[NoiseBar]:
+def _bars(noisy: Answer, exact: Answer) -> tuple[list[NoiseBar], float, float]:
+    """The groups of an answer, and the ends of the axis they are drawn on."""
     rows = list(zip(noisy.rows(), exact.rows(), strict=True))[:_MOST_BARS]
     ends = [number for one, other in rows for number in (*one[1:], other[1]) if math.isfinite(number)]
     least, most = min([0.0, *ends]), max([0.0, *ends])
-    return [
+    bars = [
         NoiseBar(
             label=", ".join(map(str, key)) or "all",
             exact=_part(other[1], least, most),
@@ -153,14 +157,10 @@ def _bars(noisy: Answer, exact: Answer) -> list[NoiseBar]:
         )
         for (key, value, low, high), other in rows
     ]
+    return bars, least, most
 
 
 def _part(number: float, least: float, most: float) -> float:
     if not math.isfinite(number):
         return 0.0 if number < 0 else 1000.0
     return round(1000 * (number - least) / ((most - least) or 1.0), 1)
-
-
-def total_width(bars: Sequence[NoiseBar]) -> int:
-    """How high a chart of these bars is."""
-    return 34 * len(bars) + 8
