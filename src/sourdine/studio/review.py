@@ -14,6 +14,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.text.notation import in_files
 from sourdine.frames.expressions.kinds import decimal
+from sourdine.frames.joins import Join, read_joins
 from sourdine.frames.mistakes import mistakes_of
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
@@ -24,6 +25,7 @@ from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
 from sourdine.tables.specification import Specification
+from sourdine.tables.statistics.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
 
 STEPS = ("table", "people", "columns", "questions", "budget", "check", "release", "result")
 _OF_BUDGET = ("epsilon", "delta", "selection_delta", "confidence")
@@ -89,10 +91,11 @@ def review(blocks: Mapping[str, Any], folder: Folder, base: Path) -> Review:
     found = Review()
     _review_table(blocks.get("table", {}), folder, base, found)
     privacy = _review_privacy(blocks.get("privacy", {}), found)
-    schema = _review_columns(blocks.get("columns", {}), found)
+    public = _review_public(blocks, folder, base, found)
+    schema = _review_columns(blocks.get("columns", {}), public, found)
     found.schema = schema
     if privacy is not None:
-        _review_queries(blocks.get("queries", []), schema, privacy, found)
+        _review_queries(blocks.get("queries", []), schema, privacy, public, found)
         found.unit = _unit(privacy)
     if found.messages:
         return found
@@ -127,7 +130,37 @@ def _review_privacy(block: Any, found: Review) -> PrivacyBlock | None:
     return made
 
 
-def _review_columns(columns: Any, found: Review) -> Schema:
+@dataclass(frozen=True)
+class _Public:
+    """Public tables beside the private one: those that are joined, and those of hierarchies."""
+
+    joins: tuple[Join, ...] = ()
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+
+
+def _review_public(blocks: Mapping[str, Any], folder: Folder, base: Path, found: Review) -> _Public:
+    """The public files that a specification names, which must lie in the folder too."""
+    for kind, word in (("joins", "table"), ("hierarchies", "file")):
+        for name, block in blocks.get(kind, {}).items():
+            held = block.get(word) if isinstance(block, Mapping) else None
+            try:
+                for each in held if isinstance(held, list) else [held]:
+                    if isinstance(each, str):
+                        folder.within(base, each)
+            except InvalidParameter as problem:
+                found.add(pointer_of(kind, name), str(problem))
+    if any(pointer.startswith(("/joins", "/hierarchies")) for pointer in found.messages):
+        return _Public()
+    try:
+        return _Public(
+            read_joins(blocks.get("joins", {}), base), read_hierarchies(blocks.get("hierarchies", {}), base)
+        )
+    except InvalidParameter as problem:
+        found.add("/columns", str(problem))
+        return _Public()
+
+
+def _review_columns(columns: Any, public: _Public, found: Review) -> Schema:
     """The columns that are declared as they should be; what is computed of them is read with them all."""
     good: dict[str, Any] = {}
     if not columns:
@@ -147,7 +180,7 @@ def _review_columns(columns: Any, found: Review) -> Schema:
                 good[name] = block
         else:
             _read_derived(name, block, good, found)
-    return Schema.read(good)
+    return Schema.read(with_columns(good, public.hierarchies))
 
 
 def _read_derived(name: str, block: Any, good: dict[str, Any], found: Review) -> None:
@@ -159,7 +192,9 @@ def _read_derived(name: str, block: Any, good: dict[str, Any], found: Review) ->
         good[name] = block
 
 
-def _review_queries(queries: Any, schema: Schema, privacy: PrivacyBlock, found: Review) -> None:
+def _review_queries(
+    queries: Any, schema: Schema, privacy: PrivacyBlock, public: _Public, found: Review
+) -> None:
     if not queries:
         found.add("/queries", "Ask at least one question.", blank=True)
     waiting = any(pointer.startswith("/columns") for pointer in found.messages)
@@ -167,7 +202,7 @@ def _review_queries(queries: Any, schema: Schema, privacy: PrivacyBlock, found: 
     for place, block in enumerate(queries):
         pointer = pointer_of("queries", place)
         try:
-            query = _query(block, schema, _unit(privacy))
+            query = _query(block, schema, _unit(privacy), public)
             if _is_blank(query.name):
                 found.add(f"{pointer}/name", "Fill this in.", blank=True)
             if query.name in names:
@@ -189,12 +224,12 @@ def _review_queries(queries: Any, schema: Schema, privacy: PrivacyBlock, found: 
             found.add(pointer, str(problem), blank=waiting)
 
 
-def _query(block: Any, schema: Schema, unit: PrivacyUnit) -> Query:
+def _query(block: Any, schema: Schema, unit: PrivacyUnit, public: _Public) -> Query:
     if isinstance(block, Mapping) and "sql" in block:
         from sourdine.tables.sql import SqlTable, read_block
 
-        return read_block(block, SqlTable(schema=schema, unit=unit, joins=())).query
-    return Query.read(block)
+        return read_block(block, SqlTable(schema=schema, unit=unit, joins=public.joins)).query
+    return Query.read(with_hierarchies(block, public.hierarchies) if isinstance(block, Mapping) else block)
 
 
 def _unit(privacy: PrivacyBlock) -> PrivacyUnit:

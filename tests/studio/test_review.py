@@ -1,0 +1,71 @@
+"""What is left and what is wrong, said where it is."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sourdine.studio.folder import Folder
+from sourdine.studio.review import review, step_of
+
+WHOLE: dict[str, Any] = {
+    "table": {"source": "people.csv"},
+    "privacy": {"unit": "person", "epsilon": 1.0},
+    "columns": {"age": {"type": "integer", "lower": 0, "upper": 120}},
+    "queries": [{"name": "ages", "ask": [{"mean": "age"}]}],
+}
+
+
+def reviewed(folder: Path, **blocks: Any) -> dict[str, str]:
+    found = review({**WHOLE, **blocks}, Folder.of(folder), folder.resolve())
+    assert (found.specification is None) == bool(found.messages)
+    return {pointer: message.words for pointer, message in found.messages.items()}
+
+
+def test_nothing_is_said_of_what_is_whole(tmp_path: Path) -> None:
+    assert reviewed(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "pointer", "words"),
+    [
+        ({"table": {"source": "../x.csv"}}, "/table/source", "does not lie in the folder"),
+        ({"table": {"source": "a.csv", "size": 0}}, "/table/size", "at least 1"),
+        ({"privacy": {"unit": "person", "epsilon": 0}}, "/privacy/epsilon", "above 0"),
+        ({"privacy": {"unit": "person", "epsilon": "much"}}, "/privacy/epsilon", "a number"),
+        ({"privacy": {"unit": "FILL IN", "epsilon": 1}}, "/privacy/unit", "Fill this in"),
+        ({"columns": {}}, "/columns", "at least one"),
+        ({"columns": {"age": {"type": "FILL IN"}}}, "/columns/age/type", "Choose what it holds"),
+        (
+            {"columns": {"age": {"type": "integer", "lower": "a", "upper": 3}}},
+            "/columns/age/lower",
+            "It must be a whole number",
+        ),
+        ({"queries": []}, "/queries", "at least one"),
+        ({"queries": [{"name": "a", "ask": [{"mean": "pay"}]}]}, "/queries/0", "pay"),
+        ({"queries": [*WHOLE["queries"], *WHOLE["queries"]]}, "/queries/1/name", "Two questions"),
+        ({"queries": [{"name": "a", "sql": "SELECT * FROM people"}]}, "/queries/0", "records"),
+        ({"joins": {"x": {"table": "../x.csv", "on": "a", "columns": ["b"]}}}, "/joins/x", "does not lie"),
+        ({"hierarchies": {"x": {"levels": ["a"], "file": "/etc/x.csv"}}}, "/hierarchies/x", "does not lie"),
+        ({"nothing": {}}, "/queries", "no block 'nothing'"),
+    ],
+)
+def test_a_mistake_is_told_at_its_field(
+    tmp_path: Path, blocks: dict[str, Any], pointer: str, words: str
+) -> None:
+    said = reviewed(tmp_path, **blocks)
+    assert words in said[pointer]
+
+
+def test_every_place_belongs_to_a_step() -> None:
+    places = {
+        "/table/source": "table",
+        "/privacy/unit": "people",
+        "/privacy/epsilon": "budget",
+        "/privacy/quality": "check",
+        "/privacy/ledger": "release",
+        "/columns/a/lower": "columns",
+        "/joins/x": "columns",
+        "/queries/0": "questions",
+    }
+    assert {pointer: step_of(pointer) for pointer in places} == places
