@@ -67,7 +67,7 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/.base: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) -e .
+	$(PIP) -e '.[studio]'
 	@touch $@
 
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
