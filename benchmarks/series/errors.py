@@ -38,8 +38,7 @@ def simple(periods: int, view: SeriesView) -> Iterator[tuple[str, float, float]]
     releases = periods if view.window is None else view.window
     yield "paid anew", math.sqrt(releases), math.sqrt(releases)
     yield ("independent periods", *errors(PowerMatrix(periods, Fraction(0), 1), view))
-    if periods <= 1000:
-        yield ("binary tree", *errors(TreeMatrix(periods, 2), view))
+    yield ("binary tree", *errors(TreeMatrix(periods, 2), view))
     yield ("square root, in reals", *real_root(periods, view))
 
 

@@ -79,6 +79,15 @@ def test_coefficients_give_back_each_span(matrix: CorrelationMatrix) -> None:
             assert found == pytest.approx([float(first <= t <= last) for t in range(1, 8)], abs=1e-9)
 
 
+@pytest.mark.parametrize("fan", [2, 3, 5])
+def test_a_tree_tells_its_variance_without_its_coefficients(fan: int) -> None:
+    tree = TreeMatrix(30, fan)
+    for first in range(1, 31, 4):
+        for last in range(first, 31):
+            length = float(np.linalg.norm(tree.coefficients(first, last)))
+            assert tree.variance(first, last) == pytest.approx(length**2)
+
+
 @pytest.mark.parametrize("matrix", MATRICES, ids=repr)
 def test_no_row_looks_ahead(matrix: CorrelationMatrix) -> None:
     for t in range(1, 8):

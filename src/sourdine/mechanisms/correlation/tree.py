@@ -5,6 +5,7 @@ read off a node weighs it against the sum of its children by their variances (Ho
 periods is read off the fewest nodes that make it up.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -60,12 +61,21 @@ class TreeMatrix(CorrelationMatrix):
 
     def coefficients(self, first: int, last: int) -> NDArray[np.float64]:
         weights = np.zeros(self.rows_until(last))
+        for width, end in self._cover(first, last):
+            self._read(width, end, 1.0, weights)
+        return weights
+
+    def variance(self, first: int, last: int) -> float:
+        """The square of the coefficients' length: of a node that is also its weight beside its children."""
+        return sum(self._weights[self.widths.index(width)] for width, _ in self._cover(first, last))
+
+    def _cover(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """The fewest nodes that make up a span: how wide each is, and the period that ends it."""
         start = first
         while start <= last:
             fits = [width for width in self.widths if (start - 1) % width == 0 and start + width - 1 <= last]
-            self._read(fits[-1], start + fits[-1] - 1, 1.0, weights)
             start += fits[-1]
-        return weights
+            yield fits[-1], start - 1
 
     def _read(self, width: int, end: int, share: float, weights: NDArray[np.float64]) -> None:
         """Add the weights of a node and of all below it."""

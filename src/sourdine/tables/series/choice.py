@@ -65,6 +65,9 @@ def view_errors(matrix: CorrelationMatrix, views: Sequence[SeriesView], length: 
 
 def spread(matrix: CorrelationMatrix, view: SeriesView, period: int) -> float:
     """The deviation of a view for noise of deviation 1."""
+    spans = view.spans(period)
+    if isinstance(matrix, TreeMatrix) and (view.against or 0) >= (view.window or 0) * (len(spans) - 1):
+        return math.sqrt(sum(matrix.variance(*span) for span, _ in spans))  # spans apart share no node
     return float(np.linalg.norm(view_coefficients(matrix, view, period)))
 
 
@@ -119,14 +122,13 @@ def choose_matrix(
 
 def _candidates(periods: int, squared: bool, extensible: bool) -> dict[str, CorrelationMatrix]:
     matrices: dict[str, CorrelationMatrix] = {"independent periods": PowerMatrix(periods, INDEPENDENT, 1)}
-    for fan in _FANS if not squared else _FANS[:1]:
-        if fan <= periods:
-            matrices[f"tree of fan {fan}"] = TreeMatrix(periods, fan)
-    if squared:
-        for exponent in _EXPONENTS:
-            matrices[f"power {exponent}"] = PowerMatrix(periods, exponent, _RESOLUTION)
-            if periods <= _LEVEL and not extensible:
-                matrices[f"level power {exponent}"] = LevelMatrix(periods, exponent, _LENGTH)
+    if not squared:  # for Gaussian noise a power is always better
+        trees = {f"tree of fan {fan}": TreeMatrix(periods, fan) for fan in _FANS if fan <= periods}
+        return {**matrices, **trees}
+    for exponent in _EXPONENTS:
+        matrices[f"power {exponent}"] = PowerMatrix(periods, exponent, _RESOLUTION)
+        if periods <= _LEVEL and not extensible:
+            matrices[f"level power {exponent}"] = LevelMatrix(periods, exponent, _LENGTH)
     return matrices
 
 
