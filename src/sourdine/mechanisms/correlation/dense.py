@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sourdine.mechanisms.correlation.matrix import SquareMatrix
 
-_ROUNDS = 60
-_NEAR = 1e-4
+_ROUNDS = 40
+_NEAR = 1e-3
 
 
 @dataclass(frozen=True)
