@@ -43,7 +43,9 @@ _PACKAGES = {
     "report": "report",
     "statistics": "tables.statistics",
 }
-_UNLISTED = frozenset({"core", "experiments", "frames", "tables", "testing"})  # what the others are made of
+_UNLISTED = frozenset(
+    {"collector", "core", "experiments", "frames", "studio", "tables", "testing"}
+)  # what the others are made of
 _HOMES = {
     "BudgetExceeded": "core.errors",
     "Distance": "core.distance",

@@ -165,9 +165,8 @@ class SeriesAnswers:
         return SpanEstimate(table.keys, value, spread, lower, upper)
 
     def _span(self, table: SeriesRows, span: Span) -> Floats:
-        first, last = span
-        check.integer("SeriesAnswers", "first period", first, 1, last)
-        check.integer("SeriesAnswers", "last period", last, 1, self.closed)
+        last = check.integer("SeriesAnswers", "last period", span[1], 1, self.closed)
+        first = check.integer("SeriesAnswers", "first period", span[0], 1, last)
         weights = np.zeros(table.matrix.rows_until(self.closed))
         part = table.matrix.coefficients(first, last)
         weights[: part.size] = part
