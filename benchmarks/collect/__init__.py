@@ -1,0 +1,1 @@
+"""How many reports a second a collector takes, what storing costs, and that kills lose nothing."""
