@@ -91,8 +91,8 @@ def _kills(console: Console, folder: Path, server: Server, options: argparse.Nam
     _left(console, "server on SQLite", torment(str(folder / "kills.db"), half, options.seed))
     _left(
         console,
-        "server and database in turn, PostgreSQL, 2 workers",
-        torment(server.new(), options.kills - half, options.seed + 1, workers=2, kill_database=again),
+        "server and database in turn, PostgreSQL",
+        torment(server.new(), options.kills - half, options.seed + 1, kill_database=again),
     )
 
 
@@ -114,8 +114,8 @@ def _tally(console: Console, folder: Path, reports: int) -> None:
             console,
             made.memory < 1 << 28 and share >= 0.5,
             f"{made.reports:,} reports tallied from {what} in {made.seconds:.1f} s, "
-            f"{made.memory / 2**20:.0f} MiB of memory; {made.size / made.seconds / 1e6:,.0f} MB/s, {share:.2f} of reading the bytes alone "
-            "(target 0.5, the disk's speed)",
+            f"{made.memory / 2**20:.0f} MiB of memory; {made.size / made.seconds / 1e6:,.0f} MB/s, "
+            f"{share:.2f} of reading the bytes alone (target 0.5)",
         )
 
 

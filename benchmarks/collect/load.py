@@ -27,7 +27,8 @@ from sourdine.local import Question
 from sourdine.local.lines import written
 
 CONNECTIONS = 64
-FORK = multiprocessing.get_context("fork")  # what is loaded already is there at once
+FORK = multiprocessing.get_context("forkserver")  # a process without threads, which has all loaded already
+FORK.set_forkserver_preload(["benchmarks.collect.load"])
 
 
 class ReadingStore(SqliteStore):
@@ -51,9 +52,9 @@ def announced(question: Question) -> SignedAnnouncement:
     return SignedAnnouncement.sign(terms, SigningKey.generate("bench"))
 
 
-def _serve(settings: CollectorSettings, sock: socket.socket, workers: int) -> None:
+def _serve(settings: CollectorSettings, port: int, workers: int) -> None:
     os.setpgrp()
-    run(settings, [sock], workers=workers)
+    run(settings, [listen("127.0.0.1", port)], workers=workers)
 
 
 @dataclass
@@ -77,18 +78,18 @@ class Served:
 
 def start(settings: CollectorSettings, workers: int = 1, port: int = 0) -> Served:
     """A server of so many processes, once it answers."""
-    sock = listen("127.0.0.1", port)
-    process = FORK.Process(target=_serve, args=(settings, sock, workers))
+    if port == 0:
+        with listen("127.0.0.1", 0) as sock:
+            port = int(sock.getsockname()[1])
+    process = FORK.Process(target=_serve, args=(settings, port, workers))
     process.start()
-    taken = int(sock.getsockname()[1])
-    sock.close()
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         try:
-            with socket.create_connection(("127.0.0.1", taken), timeout=5) as probe:
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as probe:
                 probe.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 if probe.recv(64).startswith(b"HTTP/1.1 200"):
-                    return Served(process, taken)
+                    return Served(process, port)
         except OSError:
             pass
         time.sleep(0.02)

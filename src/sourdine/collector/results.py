@@ -6,14 +6,20 @@ Reports are private by themselves, so whatever is computed of them costs nobody 
 import threading
 from fractions import Fraction
 
+from sourdine.collector.announcement import Announcement
 from sourdine.collector.settings import CollectorSettings
 from sourdine.collector.store import ReportStore, RunningCounts, StoredQuestion, line_faults
 from sourdine.collector.writer import Writer
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.format import parse
+from sourdine.core.format import counted, parse, shorten_up
 from sourdine.local.estimate import Counts
-from sourdine.local.survey_result import survey_document
+from sourdine.local.rappor.rappor import BloomOracle
+from sourdine.local.survey_result import in_rows, survey_document
+from sourdine.report.pages.page import Page, Section
+from sourdine.report.survey.page import survey_page, widest_half
+
+_MOST_HISTORY = 400  # points of how intervals narrowed
 
 
 class StoreResults:
@@ -24,6 +30,7 @@ class StoreResults:
         self._lock = threading.Lock()
         self._store: ReportStore | None = None
         self._running: dict[int, RunningCounts] = {}
+        self._history: dict[int, list[tuple[int, float]]] = {}
 
     def _open(self) -> ReportStore:
         if self._store is None:
@@ -55,6 +62,40 @@ class StoreResults:
         """How many lines were set apart, by reason."""
         with self._lock:
             return line_faults(self._open().events(), question.number)
+
+    def page(self, question: StoredQuestion) -> str:
+        """The live page of a question."""
+        counts = self.counts(question)
+        announcement = question.signed.announcement
+        history = self._history.setdefault(question.number, [])
+        page = survey_page(
+            question.question,
+            counts,
+            faults=self.faults(question),
+            terms=announced_terms(announcement),
+            history=history,
+        )
+        if counts.reports and not isinstance(question.question.oracle, BloomOracle):
+            widest = widest_half(in_rows(question.question.estimate(counts)))
+            if not history or counts.reports > 1.01 * history[-1][0]:
+                history.append((counts.reports, widest))
+                del history[1 : -_MOST_HISTORY or None]
+        return page.html()
+
+    def list_page(self) -> str:
+        """The questions of the store, with links to their pages."""
+        links = tuple(
+            (
+                f"{each.question.name} ({counted(self.counts(each).reports, 'report')})",
+                f"questions/{each.question.fingerprint}",
+            )
+            for each in self.questions()
+        )
+        return Page(
+            title="Questions of this collector",
+            lead="Each page shows what the reports say so far.",
+            sections=(Section(title="Questions", links=links),),
+        ).html()
 
     def estimates(self, question: StoredQuestion, confidence: float) -> dict[str, object]:
         """What the reports say so far, for machines."""
@@ -98,3 +139,18 @@ class StoreResults:
             f"sourdine_commits_total {writer.commits}",
         ]
         return "\n".join(lines) + "\n"
+
+
+def announced_terms(announcement: Announcement) -> tuple[str, ...]:
+    """What was announced of a question, in words for whoever is asked."""
+    secrets = (
+        "" if announcement.secrets == 1 else f", {announcement.secrets} secrets that each make it pay again"
+    )
+    days = counted(announcement.retention, "day")
+    time = "no time at all" if announcement.period == "whole" else f"only its {announcement.period}"
+    return (
+        f"All reports of one device together reveal at most ε = {shorten_up(announcement.device_epsilon)}: "
+        f"{counted(announcement.answers, 'different answer')} under one secret{secrets}.",
+        f"Reports are taken from {announcement.opens} to {announcement.closes}. Of the time of a report "
+        f"{time} is kept, no address and no order; {days} after that it lives on in the counts alone.",
+    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from sourdine.collector.period import today
@@ -178,6 +178,8 @@ def _routes(app: CollectorApplication) -> Sequence[Route]:
         route(f"{one}/estimates", _estimates, results=True),
         route("/metrics", _metrics, results=True),
         route("/client/{name}", _client),
+        route("/questions/{fingerprint}", _page, results=True),
+        route("/", _pages, results=True),
     ]
 
 
@@ -240,6 +242,22 @@ async def _client(_: CollectorApplication, request: Request) -> Response:
         raise NotHere
     content = (folder / name).read_bytes()
     return Response(content, headers={"Cache-Control": "public, max-age=3600"}, media_type=kind)
+
+
+_PAGE = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+}
+_RELOAD = 10  # seconds
+
+
+async def _page(app: CollectorApplication, request: Request) -> Response:
+    text = await run_in_threadpool(app.results.page, app.question(request))
+    return HTMLResponse(text, headers={**_PAGE, "Refresh": str(_RELOAD)})
+
+
+async def _pages(app: CollectorApplication, _: Request) -> Response:
+    return HTMLResponse(await run_in_threadpool(app.results.list_page), headers=_PAGE)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,11 @@ from sourdine.local.estimate import Counts
 from sourdine.local.lines import Numbers
 from sourdine.local.oracle import Bytes
 
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
 _APPLICATION = 0x536F7243  # "SorC"
 _BUSY = 30.0  # seconds that a writer waits for another process
 _ASKED = 500  # keys that are looked up at once
@@ -62,6 +67,7 @@ class SqliteStore(ReportStore):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
+        self._turn: int | None = None
         self._connection = self._connect()
 
     def _connect(self) -> sqlite3.Connection:
@@ -142,17 +148,38 @@ class SqliteStore(ReportStore):
         )
 
     def begin(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
+        self._take_turn()
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            self._end_turn()
+            raise
 
     def begin_alone(self) -> None:
         self.begin()
 
     def commit(self) -> None:
         self._connection.execute("COMMIT")
+        self._end_turn()
 
     def rollback(self) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        finally:
+            self._end_turn()
+
+    def _take_turn(self) -> None:
+        """Wait for other processes by a lock of the system: SQLite itself would sleep and try again."""
+        lock = getattr(fcntl, "flock", None)
+        if lock is not None and self._turn is None:
+            self._turn = os.open(f"{self.path}-turn", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, disk.OWNER)
+            lock(self._turn, fcntl.LOCK_EX)
+
+    def _end_turn(self) -> None:
+        if self._turn is not None:
+            turn, self._turn = self._turn, None
+            os.close(turn)  # which lets the next one in
 
     def closed(self) -> set[int]:
         return {row[0] for row in self._connection.execute("SELECT number FROM questions WHERE closed <> ''")}

@@ -60,6 +60,7 @@ def estimate(
     attackers: Annotated[
         str, typer.Option(help="The share of made-up reports whose reach is told beside each estimate.")
     ] = "1%",
+    html: Annotated[Path | None, typer.Option("--html", help="A page with estimates and tests.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Count reports and estimate what is behind them, with intervals. Bad lines are set apart and told.
@@ -80,6 +81,7 @@ def estimate(
     question = read_question(spec)
     level = check.confidence("local estimate", confidence)
     show.check_place(counts)
+    show.check_page(html)
     show.refuse_existing([counts])
     refuse_twice(reports)
     share = _share(attackers)
@@ -94,6 +96,14 @@ def estimate(
     signs = (*signs_of_counts(question.oracle, total), *watch.signs())
     if counts is not None:
         show.keep(json.dumps(total.to_json()) + "\n", counts)
+    if html is not None:
+        from sourdine.report.survey.page import survey_page
+
+        faults = {str(fault): count for fault, count in files.faults.items()}
+        page = survey_page(
+            question, total, confidence=level, attackers=share, faults=faults, signs=watch.signs()
+        )
+        show.keep(page.html(), html)
     if as_json:
         document = estimate_document(question, answer, values, reach)
         show.document(document | quality_document(signs) | _apart(files))

@@ -1,0 +1,1 @@
+"""What a survey says while reports come in, as a page."""

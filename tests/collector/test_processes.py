@@ -1,0 +1,99 @@
+"""Real processes: started by the command, asked over sockets, slow ones cut off, ended without loss."""
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from sourdine.collector.settings import open_store
+from sourdine.collector.store import recount
+from tests.collector.parts import WORK, announced, lines
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def command(folder: Path, *more: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    path = folder / "work.announcement.json"
+    path.write_text(announced().to_text(), encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sourdine", "collect", "serve", str(path), "--port", "0", *more],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=folder,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    address = ""
+    for line in process.stdout:
+        if line.startswith("Listening on "):
+            address = line.split()[-1]
+        if line.startswith("Results"):
+            break
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            urllib.request.urlopen(f"{address}/health", timeout=5).close()
+            break
+        except OSError:
+            time.sleep(0.05)
+    try:
+        yield address, process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+
+
+def post(address: str, body: bytes) -> int:
+    request = urllib.request.Request(
+        f"{address}/v1/questions/{WORK.fingerprint}/reports",
+        body,
+        {"Idempotency-Key": secrets.token_hex(16), "Content-Type": "text/plain"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        assert json.loads(answer.read())["accepted"] == len(body) // 20
+        return int(answer.status)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_from_start_to_end(tmp_path: Path, workers: str) -> None:
+    with command(tmp_path, "--public-results", "--workers", workers) as (address, process):
+        assert [post(address, lines(5, k)) for k in range(20)] == [201] * 20
+        path = f"{address}/v1/questions/{WORK.fingerprint}/counts"
+        with urllib.request.urlopen(path) as answer:
+            assert json.loads(answer.read())["reports"] == 100
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) in (0, -signal.SIGTERM)
+        assert process.stdout is not None
+        assert process.stdout.read() == ""  # no logs at all
+    store = open_store(str(tmp_path / "reports.db"))
+    assert recount(store, 1, WORK).reports == 100
+    store.close()
+
+
+def test_a_head_that_never_ends_is_cut_off(tmp_path: Path) -> None:
+    with command(tmp_path) as (address, _):
+        host, port = address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as slow:
+            slow.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n")
+            begin = time.monotonic()
+            with suppress(ConnectionResetError):
+                assert slow.recv(1) == b""
+            assert 5 < time.monotonic() - begin < 50
+        with socket.create_connection((host, int(port)), timeout=60) as garbage:
+            garbage.sendall(b"\x16\x03\x01 no HTTP at all\r\n\r\n")
+            assert garbage.recv(100).startswith(b"HTTP/1.1 400")
+        assert post(address, lines(1)) == 201
