@@ -6,6 +6,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -54,6 +55,7 @@ def announced(question: Question) -> SignedAnnouncement:
 
 def _serve(settings: CollectorSettings, port: int, workers: int) -> None:
     os.setpgrp()
+    sys.stdin = None  # there is none here, and workers would ask for it
     run(settings, [listen("127.0.0.1", port)], workers=workers)
 
 

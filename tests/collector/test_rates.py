@@ -8,7 +8,7 @@ from sourdine.collector.rates import Rates
 
 def test_a_burst_and_then_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(rates.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
     limit = Rates(10.0)
     assert sum(limit.admits("192.0.2.1") for _ in range(100)) == 40
     assert limit.admits("192.0.2.2")

@@ -160,7 +160,10 @@ def _bars(
         stop = _round_up(max(max(float(answer.upper[i]), float(answer.value[i])) for i in order))
     else:
         start, stop = float(question.oracle.lower), float(question.oracle.upper)  # type: ignore[attr-defined]
-    place = lambda number: 100 * min(max((float(number) - start) / (stop - start), 0.0), 1.0)
+
+    def place(number: float) -> float:
+        return 100 * min(max((float(number) - start) / (stop - start), 0.0), 1.0)
+
     bars = tuple(
         SurveyBar(
             names[i],
@@ -243,8 +246,13 @@ def _narrowing(question: Question, history: Sequence[tuple[int, float]]) -> Narr
     bottom, top = min(halves), max(halves)
     if high - low < 0.05 or top - bottom < 1e-9:
         return None
-    across = lambda reports: _LEFT + (math.log10(reports) - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT)
-    up = lambda half: _ABOVE + (top - math.log10(half)) / (top - bottom) * (_HEIGHT - _BELOW - _ABOVE)
+
+    def across(reports: float) -> float:
+        return _LEFT + (math.log10(reports) - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT)
+
+    def up(half: float) -> float:
+        return _ABOVE + (top - math.log10(half)) / (top - bottom) * (_HEIGHT - _BELOW - _ABOVE)
+
     places = [(across(reports), up(half)) for reports, half in points]
     unit = 100 if _is_share(question) else 1
     sides = [points[0][0], points[-1][0]]
