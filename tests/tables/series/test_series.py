@@ -13,6 +13,7 @@ import pytest
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, SourdineError
+from sourdine.frames.opening import open_source
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.tables.series import SeriesView, TableSeries
@@ -320,3 +321,23 @@ def test_a_period_that_is_not_over_is_refused(tmp_path: Path, ledger: Ledger, so
     with pytest.raises(InvalidParameter, match="is not over"):
         series.publish(source([]))
     assert series.publish(source([("anna", 1, "north")]), early=True).closed == 1
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "duckdb"])
+def test_units_are_refused_on_every_engine(tmp_path: Path, ledger: Ledger, kind: str) -> None:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+
+    plan = make_plan()
+    days = [date(2024, 1, 1), date(2024, 1, 8), date(2024, 1, 8)]
+    table = {"id": [7, 7, 8], "arrived": days, "region": ["north"] * 3}
+    frames = {
+        "pandas": lambda: pd.DataFrame(table).astype({"arrived": "datetime64[us]"}),
+        "polars": lambda: pl.DataFrame(table),
+        "duckdb": lambda: duckdb.from_arrow(pl.DataFrame(table).to_arrow()),
+    }
+    series = TableSeries.start(plan, tmp_path / "s.series", ledger)
+    for _ in range(2):
+        series.publish(open_source(frames[kind](), plan.schema, ["id"]))
+    assert sums(series) == [[1, 0], [1, 0]]
