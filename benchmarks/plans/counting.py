@@ -59,7 +59,8 @@ def replay_kind(kind: str, engine: str, pairs: int) -> Row:
     row = Row(kind)
     while row.pairs < pairs:
         left = pairs - row.pairs
-        steps = min(_EACH, left + left // 2 + 5)  # some are no pairs
+        # some steps are no pairs; and of few pairs too not all are of one plan, which may ask about nobody
+        steps = min(_EACH, left + left // 2 + 5, pairs // 4 + 5)
         replay(row, kind, row.plans, steps if ENGINES[engine].together else 100 * steps, engine)
     told = f"{row.pairs:,} pairs, {row.violations} violations, farthest {row.ratio:.2f}, {row.seconds:.0f} s"
     print(f"{kind} on {engine}: {told}", file=sys.stderr, flush=True)  # a long run may be cut off
