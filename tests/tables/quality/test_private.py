@@ -19,7 +19,7 @@ from sourdine.frames.statistics.quality import CellState, all_cells
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables import DataQuality, Privacy, Query, ReleasePlan, Table, rehearse
 from sourdine.tables.forecast import advice, forecasts, quality_forecast, smallest_seen
-from sourdine.tables.quality.private import QUERY, READ, Quality, data_quality
+from sourdine.tables.quality.private import _IS, QUERY, READ, Quality, data_quality
 from sourdine.tables.query import columns_of
 from sourdine.tables.release import _carry_out, _quality
 from sourdine.tables.scans import exact_of
@@ -363,3 +363,20 @@ def test_columns_of_every_kind_of_question_are_counted() -> None:
     assert found == ("region", "age", "unused", "pay")
     top = columns_of([Query.read({"name": "q", "ask": [{"top": "region", "k": 1}]})], SCHEMA)
     assert top == ("region",)
+
+
+def test_dates_that_do_not_fit_are_told() -> None:
+    """Seen to fail: there was no sentence for them, so the release was paid for and then lost."""
+    seen = {"type": "date", "first": "2024-01-01", "last": "2024-12-31", "period": "month"}
+    days = pa.table({"seen": ["2024-05-01"] * 2_000 + ["2031-01-01"] * 2_000 + ["never"] * 1_000})
+    table = Table(days, unit="person", columns={"seen": seen}, size=5_000)
+    plan = table.plan({"name": "months", "ask": ["count"], "by": ["seen"]}, epsilon=1)
+    found = _carry_out(plan, table.source, bits=SeededBits(1)).quality
+    assert found is not None
+    (warning,) = found.warnings
+    assert "cannot be read in the column 'seen', or lie before its first or after its last" in warning
+    assert "Check its first, its last and its zone" in warning
+
+
+def test_every_state_of_a_cell_has_its_sentence() -> None:
+    assert set(_IS) == set(CellState) - {CellState.FITS}

@@ -255,6 +255,7 @@ _IS: Mapping[CellState, str] = {
     CellState.UNKNOWN: "have a key in the column '{name}' that is not declared",
     CellState.BELOW: "lie below the lower bound of the column '{name}'",
     CellState.ABOVE: "lie above the upper bound of the column '{name}'",
+    CellState.OUTSIDE: "cannot be read in the column '{name}', or lie before its first or after its last",
 }
 
 
@@ -279,6 +280,8 @@ def _remedy(cell: CellState, column: Column) -> str:
         )
     if cell in (CellState.BELOW, CellState.ABOVE):
         return "Check its bounds, and the unit of measure they are in."
+    if cell is CellState.OUTSIDE:
+        return "Check its first, its last and its zone, and how dates are written there."
     if isinstance(column, Flag):
         return "Check how yes and no are written there."
     if isinstance(column, Text):
