@@ -355,7 +355,9 @@ def test_reports_count_and_say_what_they_said(shared: Path, tmp_path: Path, name
     told = json.loads(run(*words, here / f"{name}.reports.txt", "--counts", counts, "--json"))
     same_estimate(told, kept, question)
     assert read(counts) == read(here / f"{name}.counts.json")
-    assert json.loads(run(*words, here / f"{name}.counts.json", "--json")) == told
+    of_counts = json.loads(run(*words, here / f"{name}.counts.json", "--json"))
+    assert all(each in told["quality"] for each in of_counts["quality"])  # some tests need the reports
+    assert of_counts | {"quality": []} == told | {"quality": []}
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
