@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("--tally", type=int, default=10**8)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=secrets.randbits(32))
+    parser.add_argument("--each", type=int, nargs="+", default=[1, 100], help="reports of one request")
     parser.add_argument("--only", choices=("speed", "kills", "tally"))
     options = parser.parse_args()
     if options.quick:
@@ -50,7 +51,7 @@ def main() -> None:
 
 def _speed(console: Console, folder: Path, server: Server, options: argparse.Namespace) -> None:
     rates: dict[tuple[str, int, int], float] = {}
-    for each in (1, 100):
+    for each in options.each:
         for workers in (1, 2):
             for turn in range(options.rounds):
                 for kind in ("none", "SQLite", "PostgreSQL"):
@@ -66,12 +67,12 @@ def _speed(console: Console, folder: Path, server: Server, options: argparse.Nam
                         rate = options.reports / flood(served.port, messages)
                     rates[kind, each, workers] = max(rate, rates.get((kind, each, workers), 0.0))
     table = Table("reports a request", "workers", "without storage", "SQLite", "PostgreSQL")
-    for each in (1, 100):
+    for each in options.each:
         for workers in (1, 2):
             cells = [rates[kind, each, workers] for kind in ("none", "SQLite", "PostgreSQL")]
             table.add_row(str(each), str(workers), *(f"{rate:,.0f}/s" for rate in cells))
     console.print(table)
-    for kind in ("SQLite", "PostgreSQL"):
+    for kind in ("SQLite", "PostgreSQL") if 100 in options.each else ():
         for workers in (1, 2):
             stored, bare = rates[kind, 100, workers], rates["none", 100, workers]
             verdict(

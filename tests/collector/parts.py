@@ -13,7 +13,7 @@ import numpy as np
 
 from sourdine.accounting.certificate.keys import SigningKey
 from sourdine.collector.announcement import Announcement, SignedAnnouncement
-from sourdine.collector.period import KeptPeriod, today
+from sourdine.collector.period import today
 from sourdine.collector.server import CollectorApplication
 from sourdine.collector.settings import CollectorSettings, open_store
 from sourdine.collector.store import ReportStore
@@ -134,4 +134,3 @@ def settings_of(place: Path | str, **more: Any) -> CollectorSettings:
 
 
 DAY = date(2026, 11, 17)
-__all__ = ["KeptPeriod"]

@@ -137,8 +137,6 @@ class Reception:
             raise Refusal(408, "slow") from None
 
     async def _stored(self, submission: Submission) -> SubmissionOutcome:
-        if self._settings.without_storage:
-            return SubmissionOutcome(SubmissionStanding.STORED, 1)
         try:
             return await self._writer.submit(submission)
         except QueueFull:

@@ -30,8 +30,6 @@ class CollectorSettings:
     stop_time: float = 20.0
     results_port: int = 0
     """The port on which counts, estimates and pages are shown; 0: on every port."""
-    without_storage: bool = False
-    """Only for benchmarks: acknowledge everything and store nothing."""
 
     def __post_init__(self) -> None:
         owner = "CollectorSettings"

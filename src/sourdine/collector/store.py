@@ -35,7 +35,7 @@ VERSION = 1
 NUMBER = 8  # bytes of a report's number
 MOST_BYTES = 1 << 25
 """About how much of a store is in memory at once when it is counted."""
-_BLOCK, _LEAST_BLOCK, _BLOCK_BYTES = 4096, 256, 1 << 22
+_BLOCK, _LEAST_BLOCK, _BLOCK_BYTES = 512, 256, 1 << 22
 
 
 class StoreError(SourdineError):
