@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.studio.conftest import SECRET, Browser
 
 
@@ -39,3 +41,28 @@ def test_another_version_is_not_written_over(browser: Browser, people: str, fold
     assert "was changed meanwhile" in answer["said"]
     assert 'unit = "patient"' in (folder / people).read_text()
     assert "patient" in answer["html"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["table = 3", "[table]\n[columns]\nage = 3", "privacy = 'x'", "columns = []", "queries = 5", "joins = 1"],
+)
+def test_what_an_editor_left_behind_is_told_of(browser: Browser, folder: Path, text: str) -> None:
+    (folder / "odd.toml").write_text(text)
+    page = browser.get("/spec/odd.toml")
+    assert page.status_code == 404
+    assert "must be a" in page.text
+
+
+def test_a_record_in_the_first_line_is_no_header(browser: Browser, folder: Path) -> None:
+    (folder / "bare.csv").write_text(f"{SECRET},north\n")
+    (folder / "bare.toml").write_text('[table]\nsource = "bare.csv"\nheader = false\n')
+    page = browser.get("/spec/bare.toml")
+    assert page.status_code == 200
+    assert SECRET not in page.text
+
+
+def test_a_name_with_signs_of_addresses_is_found_again(browser: Browser, folder: Path) -> None:
+    (folder / "a#b?c%d.csv").write_text("age\n1\n")
+    go = browser.post("/start", {"table": "a#b?c%d.csv"}).json()["go"]
+    assert browser.get(go.removeprefix(browser.base).removesuffix("#people")).status_code == 200

@@ -7,6 +7,8 @@ import pytest
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import InvalidParameter
+from sourdine.studio.desk import Sheet
+from sourdine.studio.draft_file import Edit
 from sourdine.studio.jobs import Job, Jobs, JobState
 from tests.studio.conftest import SECRET, Browser
 
@@ -155,3 +157,61 @@ def test_bounds_are_paid_for_and_declared(browser: Browser, whole: str, folder: 
     assert "Bounds were found privately, for epsilon 1" in answer["html"]
     with Ledger.open(folder / "people.ledger") as ledger:
         assert float(ledger.status().spent) == 1
+
+
+def test_bounds_that_were_found_are_not_paid_for_again(browser: Browser, whole: str, folder: Path) -> None:
+    browser.act(whole, "declare", column="age", value="integer")
+    browser.act(whole, "find-bounds", column="age", value="1")
+    version = browser.studio.desk.sheet(whole).file.version  # as a page has it that was clicked twice
+    asked = {"version": version, "act": "find-bounds", "column": "age", "value": "1"}
+    answer = browser.post(f"/spec/{whole}/act", asked)
+    assert "found already" in answer.json()["said"]
+    with Ledger.open(folder / "people.ledger") as ledger:
+        assert ledger.status().blocks == 1
+
+
+def test_bounds_of_a_table_elsewhere_are_not_paid_for(browser: Browser, whole: str, folder: Path) -> None:
+    browser.act(whole, "declare", column="age", value="integer")
+    (folder.parent / "elsewhere.csv").write_text("age,sex\n3,f\n")
+    text = (folder / whole).read_text().replace('source = "people.csv"', 'source = "../elsewhere.csv"')
+    (folder / whole).write_text(text)
+    version = browser.studio.desk.sheet(whole).file.version
+    asked = {"version": version, "act": "find-bounds", "column": "age", "value": "1"}
+    assert "does not lie in the folder" in browser.post(f"/spec/{whole}/act", asked).json()["said"]
+    with Ledger.open(folder / "people.ledger") as ledger:
+        assert ledger.status().blocks == 0
+
+
+def test_what_was_paid_for_is_kept_beside_another_programs_change(
+    browser: Browser, whole: str, folder: Path
+) -> None:
+    desk = browser.studio.desk
+
+    def edits(sheet: Sheet) -> list[Edit]:
+        sheet.file.path.write_text(sheet.file.text + "# by hand\n")
+        return [Edit(("table", "size"), 51)]
+
+    desk.change(whole, desk.sheet(whole).file.version, edits, paid=True)
+    text = (folder / whole).read_text()
+    assert "size = 51" in text
+    assert "# by hand" in text
+
+
+def test_a_specification_by_another_name_is_the_same(browser: Browser, whole: str, folder: Path) -> None:
+    (folder / "link.toml").symlink_to(folder / whole)
+    desk = browser.studio.desk
+    assert {desk.sheet(name).name for name in (whole, f"./{whole}", "link.toml")} == {whole}
+
+
+def test_an_engine_that_panics_does_not_run_for_ever() -> None:
+    class Panic(BaseException):
+        """As some engines raise."""
+
+    def fails(job: Job) -> None:
+        raise Panic(SECRET)
+
+    jobs = Jobs()
+    job = jobs.begin("a", "b", fails)
+    jobs.wait()
+    assert job.state is JobState.FAILED
+    assert SECRET not in job.words

@@ -69,3 +69,12 @@ def test_every_place_belongs_to_a_step() -> None:
         "/queries/0": "questions",
     }
     assert {pointer: step_of(pointer) for pointer in places} == places
+
+
+@pytest.mark.parametrize("kind", ["joins", "hierarchies"])
+def test_public_files_of_another_folder_are_not_read(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "secret.csv").write_text("town,region\n")
+    (tmp_path / "here").mkdir()
+    block = {"file": "../secret.csv", "on": ["town"], "columns": ["region"]}
+    words = reviewed(tmp_path / "here", **{kind: {"places": block}})
+    assert "does not lie in the folder" in words[f"/{kind}/places"]

@@ -9,7 +9,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions.kinds import decimal
 from sourdine.studio.desk import Desk, Sheet
-from sourdine.studio.draft_file import ChangedElsewhere, Edit, place_of
+from sourdine.studio.draft_file import Edit, place_of
 from sourdine.studio.question_acts import (
     add_question,
     add_sql,
@@ -35,15 +35,12 @@ def act_on(desk: Desk, name: str, asked: Asked) -> Sheet:
     """Carry out what the page asks for, on the version that it has seen."""
     name_of_act = str(asked.get("act"))
     if (deed := DEEDS.get(name_of_act)) is not None:
-        sheet = desk.sheet(name)
-        if sheet.file.version != asked.get("version"):
-            raise ChangedElsewhere(sheet.file.path)
-        deed(desk, sheet, asked)
-        return desk.sheet(name)
+        return desk.carry_out(name, str(asked.get("version")), lambda sheet: deed(desk, sheet, asked))
     act = ACTS.get(name_of_act)
     if act is None:
         raise InvalidParameter("The page asked for something unknown. Reload it.")
-    return desk.change(name, str(asked.get("version")), lambda sheet: act(sheet, asked))
+    version, paid = str(asked.get("version")), act is _find_bounds
+    return desk.change(name, version, lambda sheet: act(sheet, asked), paid=paid)
 
 
 def _set(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
@@ -143,11 +140,17 @@ def _slide(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
 
 
 def _find_bounds(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
-    """Pay for the bounds of a column, and declare what was found; the version changes, so it is paid once."""
+    """Pay for the bounds of a column, and declare what was found; what was found is not paid for again."""
     name = str(asked.get("column", ""))
-    kind = str((sheet.at(("columns", name)) or {}).get("type"))
+    block = sheet.at(("columns", name)) or {}
+    kind = str(block.get("type"))
     if kind not in ("integer", "real"):
         raise InvalidParameter("Only numbers have bounds. Say first that the column holds numbers.")
+    if block.get("found"):  # a second click has the version that the first one left
+        raise InvalidParameter("The bounds of this column were found already. Nothing was paid again.")
+    if (wrong := sheet.review.at("/table/source")) is not None:
+        raise InvalidParameter(f"{wrong.words} Nothing was paid.")
+    sheet.file.check_writable()
     specification, _ = load_draft(sheet.file.path)
     search = BoundsPlan(
         column=name,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -112,7 +113,7 @@ def _begin(request: Request, asked: dict[str, Any]) -> dict[str, Any]:
     studio = _studio(request)
     names = str(asked.get("names") or "").strip() or None
     name = studio.desk.start(str(asked.get("table", "")), names=names, sure=bool(asked.get("sure")))
-    return {"go": f"{studio.keys.prefix}/spec/{name}#people"}
+    return {"go": f"{studio.keys.prefix}/spec/{quote(name)}#people"}
 
 
 def _act(request: Request, asked: dict[str, Any]) -> dict[str, Any]:

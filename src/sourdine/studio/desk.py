@@ -15,7 +15,7 @@ from sourdine.studio.jobs import Jobs
 from sourdine.studio.review import Review, review
 from sourdine.tables import Specification
 from sourdine.tables.draft import draft
-from sourdine.tables.quality.exact import ExactQuality
+from sourdine.tables.quality.exact import ExactQuality, mark_checked
 from sourdine.tables.release import Watch
 
 Publish = Callable[[Specification, Path, Watch], object]  # pays for a release, and writes its folder
@@ -86,10 +86,25 @@ class Desk:
         place = self.folder.inside(name)
         if place.suffix != ".toml" or not place.is_file():
             raise InvalidParameter(f"There is no specification {name} in this folder.")
-        return self._sheet(name, DraftFile.read(place))
+        # by one name, whatever links and dots it was asked with: work is begun once for each
+        return self._sheet(self.folder.name_of(place), DraftFile.read(place))
 
-    def change(self, name: str, version: str, edits: Callable[[Sheet], Sequence[Edit]]) -> Sheet:
-        """A specification after some changes to the version that their author has seen."""
+    def carry_out(self, name: str, version: str, deed: Callable[[Sheet], None]) -> Sheet:
+        """A specification after something was begun for the version that its author has seen."""
+        with self._lock:
+            before = self.sheet(name)
+            if before.file.version != version:
+                raise ChangedElsewhere(before.file.path)
+            deed(before)
+        return self.sheet(name)
+
+    def change(
+        self, name: str, version: str, edits: Callable[[Sheet], Sequence[Edit]], *, paid: bool = False
+    ) -> Sheet:
+        """A specification after some changes to the version that their author has seen.
+
+        What was `paid` for is kept, in the file as it is by then, if another program changed it meanwhile.
+        """
         with self._lock:
             before = self.sheet(name)
             if before.file.version != version:
@@ -97,15 +112,27 @@ class Desk:
             made = edits(before)
             if not made:
                 return before
-            after = before.file.with_edits(made)
-            after.write(before.file)
-        return self._sheet(name, after)
+            file = DraftFile.read(before.file.path) if paid else before.file
+            after = file.with_edits(made)
+            after.write(file)
+        return self._sheet(before.name, after)
+
+    def mark(self, place: Path) -> None:
+        """Write the mark of exact counts, while no other change is under way that could write over it."""
+        with self._lock:
+            mark_checked(place)
+
+    def finish(self) -> None:
+        """Wait until nothing that may be paid is under way."""
+        self.jobs.wait()
+        with self._lock:
+            pass
 
     def _sheet(self, name: str, file: DraftFile) -> Sheet:
         key = name, file.version
         blocks = file.blocks
         found = self._seen.get(key)
-        if found is None:
+        if found is None or "joins" in blocks or "hierarchies" in blocks:  # other files, which change too
             found = review(blocks, self.folder, file.path.parent)
             self._seen[key] = found
             for old in list(self._seen)[:-_KEPT]:

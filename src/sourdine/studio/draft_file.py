@@ -6,6 +6,7 @@ all: two tabs, or the page and an editor, never write over each other.
 """
 
 import hashlib
+import os
 from collections.abc import Mapping, MutableMapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from sourdine.core.text.notation import in_files, value
 from sourdine.core.text.toml import parse_toml, read_toml
 
 Place = tuple[str | int, ...]
+_BLOCKS = ("table", "privacy", "columns", "joins", "hierarchies")
 _GONE = object()
 
 
@@ -88,8 +90,15 @@ class DraftFile:
 
     @cached_property
     def blocks(self) -> Mapping[str, Any]:
-        """What the file says."""
-        return parse_toml(self.text, self.path)
+        """What the file says, as blocks where there must be some, whoever wrote it."""
+        blocks = parse_toml(self.text, self.path)
+        for name in _BLOCKS:
+            _check_block(blocks.get(name, {}), name)
+        for name, block in blocks.get("columns", {}).items():
+            _check_block(block, f"columns.{name}")
+        if not isinstance(blocks.get("queries", []), list):
+            raise InvalidParameter("The queries must be a list of blocks. Write [[queries]] before each.")
+        return blocks
 
     def with_edits(self, edits: Sequence[Edit]) -> "DraftFile":
         """The file with some changes, of which nothing is written yet."""
@@ -105,6 +114,13 @@ class DraftFile:
             )
         return DraftFile(self.path, text)
 
+    def check_writable(self) -> None:
+        """Refuse what could not be kept, before it is paid for."""
+        if not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
+            raise InvalidParameter(
+                f"{self.path.name} or its folder cannot be written. Check their rights. Nothing was paid."
+            )
+
     def write(self, over: "DraftFile") -> None:
         """Keep the file in the place of another text, if that is still there."""
         if DraftFile.read(self.path).version != over.version:
@@ -115,6 +131,13 @@ class DraftFile:
             raise InvalidParameter(
                 f"{self.path.name} cannot be written ({problem.strerror}). Check its rights and its disk."
             ) from None
+
+
+def _check_block(block: object, name: str) -> None:
+    if not isinstance(block, Mapping):
+        raise InvalidParameter(
+            f"The declaration '{name}' is wrong: it must be a block. Write it in an editor."
+        )
 
 
 def _apply_plainly(content: Any, edit: Edit) -> None:

@@ -43,6 +43,8 @@ def read_header(blocks: Mapping[str, Any], folder: Folder, base: Path) -> TableH
         names = table.get("names")
         if isinstance(names, list) and all(isinstance(name, str) for name in names):
             return TableHeader(dict.fromkeys(names, ""), size=place.stat().st_size if place.is_file() else 0)
+        if table.get("header") is False:  # the first line is a record
+            return TableHeader(trouble="The file has no header. Give the names of its columns.")
         if place.suffix.lower() not in DRAFTED or not place.is_file():
             missing = "" if place.exists() else f"There is no file {source}. "
             return TableHeader(trouble=f"{missing}The columns are those declared.")

@@ -112,7 +112,7 @@ def _run(job: Job, work: Work) -> None:
         work(job)
     except SourdineError as problem:
         job.words, job.state = str(problem), JobState.FAILED
-    except Exception:  # its words may quote a record
+    except BaseException:  # its words may quote a record; an engine that panics is no Exception
         job.words = (
             "Something went wrong whose own words may quote a record, so they are not told. If it was "
             "paid already, that stays paid: the history of the ledger shows it."

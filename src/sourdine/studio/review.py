@@ -140,13 +140,13 @@ class _Public:
 
 def _review_public(blocks: Mapping[str, Any], folder: Folder, base: Path, found: Review) -> _Public:
     """The public files that a specification names, which must lie in the folder too."""
-    for kind, word in (("joins", "table"), ("hierarchies", "file")):
+    for kind in ("joins", "hierarchies"):
         for name, block in blocks.get(kind, {}).items():
-            held = block.get(word) if isinstance(block, Mapping) else None
             try:
-                for each in held if isinstance(held, list) else [held]:
-                    if isinstance(each, str):
-                        folder.within(base, each)
+                for held in (block.get("file"), block.get("table")) if isinstance(block, Mapping) else ():
+                    for each in held if isinstance(held, list) else [held]:
+                        if isinstance(each, str):
+                            folder.within(base, each)
             except InvalidParameter as problem:
                 found.add(pointer_of(kind, name), str(problem))
     if any(pointer.startswith(("/joins", "/hierarchies")) for pointer in found.messages):

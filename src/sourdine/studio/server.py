@@ -3,11 +3,14 @@
 import contextlib
 import html
 import os
+import signal
 import socket
 import tempfile
+import threading
 import webbrowser
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from urllib.parse import quote
 
 from sourdine.core import disk
@@ -16,6 +19,8 @@ from sourdine.studio.app import Studio, create_app
 from sourdine.studio.desk import Desk
 
 HOST = "127.0.0.1"
+# Ctrl-C, the end of a session, and a terminal that is closed
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 
 
 def serve(
@@ -44,11 +49,32 @@ def serve(
         config = uvicorn.Config(
             create_app(studio, hosts), log_level="warning", lifespan="off", server_header=False, ws="none"
         )
-        with _opened(address) if browser else contextlib.nullcontext():
-            uvicorn.Server(config).run(sockets=[listener])
-        if desk.jobs.busy:
-            tell("A release or a count is under way. Waiting until it is whole.")
-        desk.jobs.wait()
+        server = uvicorn.Server(config)
+
+        def end(number: int, frame: FrameType | None) -> None:
+            server.should_exit = True
+
+        with _heeding(end):
+            with _opened(address) if browser else contextlib.nullcontext():
+                server.run(sockets=[listener])
+            if desk.jobs.busy:
+                with contextlib.suppress(OSError):  # the terminal may be gone
+                    tell("A release or a count is under way. Waiting until it is whole.")
+            desk.finish()
+
+
+@contextlib.contextmanager
+def _heeding(end: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Nothing that asks a program to end cuts off what is paid: uvicorn sends on what it was sent itself."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, end) for each in _ENDINGS}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 @contextlib.contextmanager

@@ -158,10 +158,20 @@ document.addEventListener("click", (event) => {
   else if (name !== undefined) act({ act: name, ...rest });
 });
 
+/** Forms that wait for their answer: a second click on one asks for nothing more. */
+const sent = new WeakSet();
+
 document.addEventListener("submit", async (event) => {
   event.preventDefault();
   const form = event.target;
-  if (!(form instanceof HTMLFormElement)) return;
+  if (!(form instanceof HTMLFormElement) || sent.has(form)) return;
+  sent.add(form);
+  await submit(form);
+  sent.delete(form);
+});
+
+/** @param {HTMLFormElement} form */
+async function submit(form) {
   const { act: name, ...rest } = form.dataset;
   if (name !== undefined) {
     await act({ act: name, ...rest, ...Object.fromEntries(new FormData(form)) });
@@ -173,7 +183,7 @@ document.addEventListener("submit", async (event) => {
   const note = form.querySelector('[role="alert"]');
   if (answer.said && note) note.textContent = answer.said;
   else show(answer);
-});
+}
 
 /** Show the step that the address names, and say which one it is. */
 function go() {

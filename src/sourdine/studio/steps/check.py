@@ -10,7 +10,7 @@ from sourdine.studio.desk import Desk, PrivateCounts, Sheet
 from sourdine.studio.jobs import Job
 from sourdine.tables import Specification
 from sourdine.tables.forecast import quality_forecast
-from sourdine.tables.quality.exact import NOTICE, OUTSIDE, exact_quality, mark_checked
+from sourdine.tables.quality.exact import NOTICE, OUTSIDE, exact_quality
 from sourdine.tables.quality.private import told_rows
 from sourdine.tables.quality_release import QualityPlan, release_quality
 from sourdine.tables.query import columns_of
@@ -80,7 +80,7 @@ def count_exactly(desk: Desk, sheet: Sheet) -> None:
     def work(job: Job) -> None:
         specification = Specification.load(sheet.file.path)
         plan, source = specification.plan(), specification.open()
-        mark_checked(sheet.file.path)  # before anything is shown
+        desk.mark(sheet.file.path)  # before anything is shown
         desk.exact[sheet.name] = exact_quality(
             source, columns_of(plan.queries, plan.schema), specification.unit
         )
