@@ -24,6 +24,8 @@ SLOW = [page for page in PAGES if any(block.mark == "slow" for block in blocks(p
 # Why blocks are not run here, and how many there are of each kind: whoever marks another one changes this.
 NOT_RUN = {
     "serves until it is stopped": 1,
+    "a server goes on until it is ended; tests start it": 1,
+    "needs the store of a server that ran": 1,
     "a page; tests of the client run such ones in Chromium": 1,
     "JavaScript; tests of the client run it in Node": 1,
     "make sets up an environment": 2,

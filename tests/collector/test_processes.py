@@ -41,8 +41,8 @@ def command(folder: Path, *more: str) -> Iterator[tuple[str, subprocess.Popen[st
             address = line.split()[-1]
         if line.startswith("Results"):
             break
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    latest = time.monotonic() + 60
+    while time.monotonic() < latest:
         try:
             urllib.request.urlopen(f"{address}/health", timeout=5).close()
             break

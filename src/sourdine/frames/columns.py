@@ -6,7 +6,7 @@ Declarations come from people who know the meaning of the data, never from the d
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import cached_property
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, WrapValidator, model_validator
@@ -74,18 +74,24 @@ class Real(Declared):
         _check_steps(self)
         return self
 
-    @cached_property
+    @property
     def step(self) -> Fraction:
         """The declared step, or a power of two that cuts the range into about a million."""
-        if self.granularity is not None:
-            return decimal(self.granularity)
-        span = decimal(self.upper) - decimal(self.lower)
-        step = Fraction(1)
-        while step * _STEPS > span:
-            step /= 2
-        while step * _STEPS * 2 <= span:
-            step *= 2
-        return step
+        return _step(self.lower, self.upper, self.granularity)
+
+
+@lru_cache(maxsize=4096)
+def _step(lower: float, upper: float, granularity: float | None) -> Fraction:
+    """By what it depends on, and not kept in the column: a copy with another granularity has another step."""
+    if granularity is not None:
+        return decimal(granularity)
+    span = decimal(upper) - decimal(lower)
+    step = Fraction(1)
+    while step * _STEPS > span:
+        step /= 2
+    while step * _STEPS * 2 <= span:
+        step *= 2
+    return step
 
 
 def _whole_keys(keys: object, read: Callable[[object], Any]) -> Any:

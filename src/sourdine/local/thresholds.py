@@ -35,7 +35,7 @@ def thresholds(oracle: Oracle) -> Thresholds:
 
     >>> from sourdine.local import GRR
     >>> thresholds(GRR(epsilon=1, categories=2))["truth"][0][:16]  # 1/(1 + e) of 2^256
-    '44d92a2dba684a4b'
+    '44d9585152ea1935'
     """
     match oracle:
         case GRR(epsilon=epsilon, categories=k):

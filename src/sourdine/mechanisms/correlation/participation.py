@@ -17,8 +17,8 @@ class Participation:
     With `shared` it may count in any periods, and what it moves in all of them together is bounded by what it
     might move in one (`times` and `separation` are 1 then).
 
-    >>> Participation(times=4, separation=13).heaviest(np.arange(52))
-    102
+    >>> Participation(times=4, separation=13).heaviest(np.arange(52))  # 51 + 38 + 25 + 12
+    126
     """
 
     times: int = 1

@@ -14,7 +14,8 @@ from sourdine.tables.forecast import advice, forecasts, quality_forecast
 from sourdine.tables.statistics import BY_KIND
 
 SMALLEST, LARGEST = 0.01, 20.0  # of the slider
-_STEPS = 400
+_TENFOLD = 120  # steps of the slider, so that 0.1, 1 and 10 are among them
+_STEPS = round(_TENFOLD * math.log10(LARGEST / SMALLEST))
 _MOST_BARS = 24
 _WITHOUT = Fraction(1 << 10)  # an epsilon whose noise nobody sees
 
@@ -36,8 +37,7 @@ def budget_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
 
 def position_of(epsilon: float) -> int:
     """Where the slider stands: equal steps are equal factors."""
-    share = math.log(min(max(epsilon, SMALLEST), LARGEST) / SMALLEST) / math.log(LARGEST / SMALLEST)
-    return round(_STEPS * share)
+    return round(_TENFOLD * math.log10(min(max(epsilon, SMALLEST), LARGEST) / SMALLEST))
 
 
 def epsilon_at(position: float) -> float:
@@ -46,7 +46,7 @@ def epsilon_at(position: float) -> float:
     >>> epsilon_at(position_of(1.0)), epsilon_at(0)
     (1.0, 0.01)
     """
-    exact = SMALLEST * (LARGEST / SMALLEST) ** (min(max(position, 0), _STEPS) / _STEPS)
+    exact = SMALLEST * 10 ** (min(max(position, 0), _STEPS) / _TENFOLD)
     return float(f"{exact:.2g}")
 
 
