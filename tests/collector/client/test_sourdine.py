@@ -24,8 +24,10 @@ from sourdine.local import (
     SquareWave,
     SubsetSelection,
 )
+from sourdine.local.rappor import BasicRappor
 from sourdine.local.thresholds import thresholds
 from tests.collector.client import node
+from tests.collector.parts import announced
 from tests.laws import law_of
 from tests.statistics import ALARM, fit
 
@@ -164,6 +166,15 @@ def test_what_was_changed_on_the_way_is_refused() -> None:
         {"mechanism": "hadamard/1", "epsilon": "1", "categories": 3, "blocks": 4},
         {"mechanism": "subset-selection/1", "epsilon": "1", "categories": 6, "size": 2},
         {"mechanism": "piecewise/1", "epsilon": "1", "lower": "1", "upper": "0", "cells": 8, "window": 3},
+        {
+            "mechanism": "piecewise/1",
+            "epsilon": "1",
+            "lower": "0",
+            "upper": f"1/{10**310}",
+            "cells": 8,
+            "window": 3,
+        },
+        {"mechanism": "duchi/1", "epsilon": "1", "lower": "0", "upper": f"{10**320}", "cells": 8},
         {"mechanism": "basic-rappor/1", "categories": 3, "f": "1/2", "p": "3/4", "q": "1/2"},
     ],
     ids=str,
@@ -237,3 +248,77 @@ def test_probabilities_are_certified_at_any_precision() -> None:
         for each in oracles
     ]
     assert node.run(REFUSED, json.loads(json.dumps(given))) == ["taken"] * len(oracles)
+
+
+OPENED = """
+const told = [];
+for (const [change, mostEpsilon] of given.cases) {
+  const announcement = JSON.stringify({ ...JSON.parse(given.file.announcement), ...change });
+  try { await client.openAnnouncement({ ...given.file, announcement }, { mostEpsilon }); told.push('taken'); }
+  catch (problem) { told.push(problem.code ?? String(problem)); }
+}
+console.log(JSON.stringify(told));
+"""
+
+
+def test_the_price_is_reckoned_on_the_device() -> None:
+    """What a collector says of it is not believed, nor are limits that are no numbers."""
+    cases: list[tuple[dict[str, object], float | None]] = [
+        ({}, None),
+        ({}, 1.0),
+        ({}, 0.5),
+        *(({"price": {"report": "1", "device": device}}, 0.5) for device in ("0.1", "", None, [], "-1")),
+        ({"price": {"report": "1", "device": "0.1"}}, None),
+        ({"answers": 2}, 2.0),
+        ({"secret_days": 8}, None),
+        *(({"answers": answers}, None) for answers in ("many", None, 0, 1.5)),
+        ({"secret_days": 0.001}, None),
+        ({"period": "second"}, None),
+        ({"closes": "9"}, None),
+    ]
+    file = json.loads(announced(QUESTION).to_text())
+    assert node.run(OPENED, {"file": file, "cases": cases}) == [
+        *["taken"] * 2,
+        *["price"] * 9,
+        *["refused"] * 7,
+    ]
+
+
+@pytest.mark.parametrize(
+    "oracle",
+    [
+        GRR(epsilon=Fraction(1, 3), categories=5),
+        SUE(epsilon=1, categories=4),
+        OLH(epsilon=2, categories=9),
+        HadamardResponse(epsilon=1, categories=6),
+        SubsetSelection(epsilon=1, categories=7),
+        ProjectiveGeometry(epsilon=1, categories=9),
+        Duchi(epsilon=Fraction(7, 5), lower=-3, upper=5),
+        Piecewise(epsilon=1, lower=0, upper=10),
+        Hybrid(epsilon=2, lower=0, upper=1),
+        BasicRappor(categories=5, f=Fraction(1, 3), p=Fraction(1, 4), q=Fraction(3, 4)),
+    ],
+    ids=str,
+)
+def test_the_price_that_is_announced_is_the_one_reckoned(oracle: Oracle) -> None:
+    signed = announced(Question(name="x", oracle=oracle), secret_days=10, answers=3)
+    price = signed.announcement.device_epsilon
+    cases = [({}, None), ({}, price * 1.0001), ({"price": {"device": str(price * 0.9999)}}, None)]
+    told = node.run(OPENED, {"file": json.loads(signed.to_text()), "cases": cases})
+    assert told == ["taken", "taken", "price"]
+
+
+def test_days_before_a_question_opens_do_not_age_a_secret() -> None:
+    """Else a device that saw it early would have one secret more than its price counts."""
+    script = """
+    const terms = { opens: '2026-11-10', secret_days: 30 };
+    const at = (day) => Date.parse(day);
+    console.log(JSON.stringify([
+      client.isOld('2026-10-15', terms, at('2026-11-20')),
+      client.isOld('2026-10-15', terms, at('2026-12-10')),
+      client.isOld('2026-11-12', terms, at('2026-12-11')),
+      client.isOld('2026-11-12', terms, at('2026-12-12')),
+      client.isOld('2026-10-15', { ...terms, secret_days: 0 }, at('2036-12-10')),
+    ]));
+    """
+    assert node.run(script) == [False, True, False, True, False]

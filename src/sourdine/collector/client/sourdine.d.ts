@@ -83,6 +83,9 @@ export class Words {
 
 export function openAnnouncement(file: AnnouncementFile, terms?: Terms): Promise<Question>;
 
+/** Whether a secret drawn on a day has had the days that a question gives it, counted from when it opened. */
+export function isOld(day: string, terms: Pick<Announcement, "opens" | "secret_days">, now: number): boolean;
+
 /** The reports of a device with one secret: the same answer always has the same permanent noise. */
 export class Reporter {
   readonly secret: CryptoKey;

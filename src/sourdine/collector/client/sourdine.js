@@ -358,6 +358,7 @@ function packedCode(code, width) {
 class Categories {
   constructor(description, most = 1 << 24) {
     this.categories = integer(description, "categories", 2, most);
+    this.price = "epsilon" in description ? nearest(epsilonOf(description)) : Infinity; // of one answer, ever
   }
 
   /** The answer in the one form that is hashed and sampled. */
@@ -651,6 +652,8 @@ class Rappor extends Bitwise {
     super(description);
     const f = shareOf(description, "f", again ? 0n : 1n);
     this.flip = { n: f.n, d: 2n * f.d };
+    this.price = 2 * Math.log(nearest({ n: this.flip.d - this.flip.n, d: this.flip.n || 1n }));
+    if (f.n === 0n) this.price = Infinity; // without a permanent response, endless reports tell all
     this.again = again ? { p: shareOf(description, "p", 1n), q: shareOf(description, "q", 1n) } : null;
     if (again && !less(this.again.p, this.again.q)) {
       throw new SourdineError("The question's 'q' must be above its 'p'. Get the question again.");
@@ -702,6 +705,18 @@ class Numeric {
       throw new SourdineError("The question's 'upper' must be above its 'lower'. Get the question again.");
     }
     this.epsilon = epsilonOf(description);
+    this.price = nearest(this.epsilon);
+    const ends = [nearest(this.lower), nearest(this.upper)], step = this.perUnit(mostCells * 1024);
+    const finite = step > 0 && ends.every((end) => Number.isFinite(end * step));
+    if (!finite || ends[0] >= ends[1]) { // else a place would be no number, and noise around it none either
+      throw new SourdineError("The question's range is too narrow or too wide for numbers. Get the question again.");
+    }
+  }
+
+  /** Cells for each unit of a value. */
+  perUnit(cells) {
+    const length = { n: this.upper.n * this.lower.d - this.lower.n * this.upper.d, d: this.lower.d * this.upper.d };
+    return nearest({ n: BigInt(cells) * length.d, d: length.n });
   }
 
   get width() {
@@ -723,9 +738,7 @@ class Numeric {
 
   /** The point of the grid nearest to a value, of so many cells. */
   place(value, cells) {
-    const length = { n: this.upper.n * this.lower.d - this.lower.n * this.upper.d, d: this.lower.d * this.upper.d };
-    const perUnit = nearest({ n: BigInt(cells) * length.d, d: length.n });
-    const place = Math.floor((value - nearest(this.lower)) * perUnit + 0.5);
+    const place = Math.floor((value - nearest(this.lower)) * this.perUnit(cells) + 0.5);
     return Math.min(Math.max(place, 0), cells);
   }
 
@@ -946,10 +959,39 @@ export async function openAnnouncement(file, { pins = [], requireSignature = fal
     );
   }
   const body = JSON.parse(file.announcement);
-  if (mostEpsilon !== null && !(Number(body.price?.device) <= mostEpsilon)) {
+  checkTerms(body);
+  const question = await Question.read(body.question, body, signature);
+  const price = devicePrice(question.oracle, body), told = Number(body.price?.device);
+  if (price < Infinity && !(told >= price * (1 - 1e-9))) {
+    throw new SourdineError("The question costs more than it was said to. Answer nothing.", "price");
+  }
+  if (mostEpsilon !== null && !(Math.max(told, price) <= mostEpsilon)) {
     throw new SourdineError(`The question costs more than epsilon ${mostEpsilon} in all. Answer nothing.`, "price");
   }
-  return Question.read(body.question, body, signature);
+  return question;
+}
+
+/** Refuse terms that this client could not keep: a limit that is no number limits nothing. */
+function checkTerms(body) {
+  integer(body, "version", 1, 2 ** 31);
+  integer(body, "answers", 1, 1 << 24);
+  integer(body, "secret_days", 0, 36_600);
+  const days = [body.opens, body.closes];
+  const dated = days.every((day) => typeof day === "string" && /^\d{4}-\d\d-\d\d$/.test(day) && !Number.isNaN(Date.parse(day)));
+  if (!dated || body.closes < body.opens || !["day", "week", "month", "whole"].includes(body.period)) {
+    throw new SourdineError("The question's dates or its period cannot be read. Get it from the collector again.");
+  }
+}
+
+/** What all reports of a device reveal at most, by its own reckoning: no collector is believed. */
+function devicePrice(oracle, { answers, secret_days, opens, closes }) {
+  const days = Math.round((Date.parse(closes) - Date.parse(opens)) / DAY) + 1;
+  return oracle.price * answers * (secret_days === 0 ? 1 : Math.ceil(days / secret_days));
+}
+
+/** Whether a secret has had its days: those before the question opened, when nothing was answered, do not count. */
+export function isOld(day, { opens, secret_days }, now) {
+  return secret_days > 0 && now - Date.parse(day < opens ? opens : day) >= secret_days * DAY;
 }
 
 async function verify(file, pins) {
@@ -1199,10 +1241,10 @@ export class Client {
 
   /** The device's secret for a question, a new one after as many days as the question declares. */
   async device(question, now) {
-    const days = question.announcement.secret_days, fresh = (await Reporter.create()).secret;
+    const fresh = (await Reporter.create()).secret;
     return this.store.change(async (devices) => {
       const kept = await asked(devices.get(question.identity));
-      const old = kept && days > 0 && now - Date.parse(kept.day) >= days * DAY;
+      const old = kept && isOld(kept.day, question.announcement, now);
       const device = kept && !old ? kept : { ...kept, identity: question.identity, ...begun(fresh), period: kept?.period ?? null };
       devices.put(device);
       return device;
