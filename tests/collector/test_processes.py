@@ -97,3 +97,18 @@ def test_a_head_that_never_ends_is_cut_off(tmp_path: Path) -> None:
             garbage.sendall(b"\x16\x03\x01 no HTTP at all\r\n\r\n")
             assert garbage.recv(100).startswith(b"HTTP/1.1 400")
         assert post(address, lines(1)) == 201
+
+
+def test_a_body_that_never_ends_is_cut_off_after_its_answer_too(tmp_path: Path) -> None:
+    """Else some thousand connections that were refused, and drip on, would keep everybody else out."""
+    with command(tmp_path) as (address, _):
+        host, port = address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as slow:
+            slow.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+            assert slow.recv(1000).startswith(b"HTTP/1.1 200")
+            begin = time.monotonic()
+            with pytest.raises(ConnectionError):
+                while time.monotonic() - begin < 60:
+                    slow.sendall(b"0")
+                    time.sleep(0.5)
+        assert post(address, lines(1)) == 201

@@ -18,17 +18,20 @@ if TYPE_CHECKING:
     from asyncio.transports import Transport
 
 _KEEP_ALIVE = 15  # seconds that a connection may be idle
+_MOST_STALL = 60  # seconds that an answer may wait to be read
 _MOST_CONNECTIONS = 2048
 _MOST_HEAD = 1 << 16  # bytes, but for what is read at once
 
 
 class PromptProtocol(HttpToolsProtocol):
-    """Connections that send the head of a request within a time and a size, or are closed.
+    """Connections that send a request and take its answer within a time, its head within a size, or are cut.
 
-    Slow ones cost others, and an endless one all the memory there is.
+    Slow ones cost others, also after their answer, and an endless one all the memory there is.
     """
 
     _head = 0
+    _body: asyncio.TimerHandle | None = None
+    _stalled: asyncio.TimerHandle | None = None
 
     @property
     def header_time(self) -> float:
@@ -55,11 +58,36 @@ class PromptProtocol(HttpToolsProtocol):
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
+        seconds = self.header_time + float(self.config.app.settings.body_time)  # type: ignore[union-attr]
+        self._body = self.loop.call_later(
+            seconds, self.transport.abort
+        )  # after an answer nobody else reads it
         super().on_headers_complete()
 
+    def on_message_complete(self) -> None:
+        if self._body is not None:
+            self._body.cancel()
+            self._body = None
+        super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        if self._stalled is None:
+            self._stalled = self.loop.call_later(_MOST_STALL, self.transport.abort)
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+        super().resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.transport.abort()  # a close would wait for whoever does not read
+
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
+        for each in (self._watch, self._body, self._stalled):
+            if each is not None:
+                each.cancel()
         super().connection_lost(exc)
 
 
