@@ -47,6 +47,18 @@ def test_counts_stay_and_reports_go(place: str) -> None:
     store.close()
 
 
+def test_keys_go_when_a_question_is_over_though_its_reports_went_before(place: str) -> None:
+    store = new_store(place, announced(opens=DAY, closes=DAY + 9 * ONE, retention=2))
+    store.write([submission(lines(5), period=DAY.isoformat())])
+    (question,) = store.questions()
+    assert prune(store, question, DAY + 5 * ONE) == ["2026-11-17"]
+    assert store.has_keys(1)
+    assert prune(store, question, DAY + 12 * ONE) == []
+    assert not store.has_keys(1)
+    assert recount(store, 1, WORK).reports == 5
+    store.close()
+
+
 def test_what_was_removed_is_not_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "reports.db"
     words = Question(name="w", oracle=OUE(epsilon=1, categories=8 * 40))

@@ -204,6 +204,10 @@ class PostgresStore(ReportStore):
         old = self._run("SELECT key, body FROM {schema}.submissions WHERE key = ANY(%s::bytea[])", others)
         return {bytes(key): bytes(check) for key, check in old}
 
+    def has_keys(self, number: int) -> bool:
+        rows = self._run("SELECT 1 FROM {schema}.submissions WHERE question = %s LIMIT 1", number)
+        return rows.fetchone() is not None
+
     def add_loose(self, place: Place, numbers: Numbers, rows: Bytes) -> None:
         width, content = rows.shape[1], rows.tobytes()
         self._run(

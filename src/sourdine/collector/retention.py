@@ -21,7 +21,8 @@ def prune(store: ReportStore, question: StoredQuestion, day: date) -> list[str]:
         for period in store.periods(question.number)
         if announcement.period.last_day(period, closes) + kept_for < day
     ]
-    if not old:
+    is_over = closes + kept_for < day
+    if not old and not (is_over and store.has_keys(question.number)):
         return []
     asked = question.question
     try:
@@ -31,7 +32,6 @@ def prune(store: ReportStore, question: StoredQuestion, day: date) -> list[str]:
             for _, rows in store.stream(question.number, period):
                 total += asked.tally(rows)
         sealed = store.sealed(question.number)
-        is_over = closes + kept_for < day
         store.forget(question.number, old, total if sealed is None else total + sealed, keys=is_over)
         store.commit()
     except BaseException:

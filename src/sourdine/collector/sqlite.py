@@ -203,6 +203,10 @@ class SqliteStore(ReportStore):
         )
         return old
 
+    def has_keys(self, number: int) -> bool:
+        rows = self._connection.execute("SELECT 1 FROM submissions WHERE question = ? LIMIT 1", (number,))
+        return rows.fetchone() is not None
+
     def add_loose(self, place: Place, numbers: Numbers, rows: Bytes) -> None:
         content = rows.tobytes()
         width = rows.shape[1]

@@ -112,6 +112,10 @@ class ReportStore(ABC):
         """Keep the keys of submissions; of those that are there already, the check of their bodies."""
 
     @abstractmethod
+    def has_keys(self, number: int) -> bool:
+        """Whether keys of submissions to a question are there."""
+
+    @abstractmethod
     def closed(self) -> set[int]:
         """The questions that take no reports, as the transaction sees them."""
 
