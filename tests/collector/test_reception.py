@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sourdine.collector import writer
 from sourdine.collector.period import today
 from sourdine.collector.store import recount
 from sourdine.collector.writer import Writer
@@ -189,9 +190,14 @@ def test_whoever_sends_too_often_waits(tmp_path: Path) -> None:
     assert answers[-1].headers[b"retry-after"] == b"5"
 
 
-def test_a_full_queue_says_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the disk is busy, as many wait as are allowed; the others are told, and nothing is kept."""
+@pytest.mark.parametrize(("most", "size"), [(5, 1 << 26), (4096, 4 * 20)])
+def test_a_full_queue_says_come_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, size: int
+) -> None:
+    """While the disk is busy, as many wait as are allowed, or as many bytes; the others are told to come again."""
     import threading
+
+    monkeypatch.setattr(writer, "_MOST_WAITING_BYTES", size)
 
     gate, take = threading.Event(), Writer._take
 
@@ -207,7 +213,7 @@ def test_a_full_queue_says_come_again(tmp_path: Path, monkeypatch: pytest.Monkey
         gate.set()
         return list(await asyncio.gather(*tasks))
 
-    answers = asked(tmp_path, act, most_waiting=5)
+    answers = asked(tmp_path, act, most_waiting=most)
     assert sorted(each.status for each in answers) == [201] * 5 + [503] * 3
     full = next(each for each in answers if each.status == 503)
     assert full.headers[b"retry-after"] == b"5"

@@ -14,6 +14,7 @@ from sourdine.collector.submission import Submission, SubmissionOutcome
 
 MOST_TOGETHER = 512  # submissions of one transaction
 _MOST_BYTES = 1 << 24  # and their bodies
+_MOST_WAITING_BYTES = 1 << 26  # of all bodies in the queue: few long ones fill it as well as many short ones
 _IDLE = 1.0  # seconds after which events are written, if nothing else is
 
 
@@ -37,6 +38,7 @@ class Writer:
     def __init__(self, open_store: Callable[[], ReportStore], *, most_waiting: int = 4096) -> None:
         self._open, self._most = open_store, most_waiting
         self._queue: deque[_Waiting] = deque()
+        self._size = 0  # bytes of the bodies in the queue
         self._events: Counter[tuple[int, str]] = Counter()
         self._change = threading.Condition()
         self._stops = False
@@ -55,9 +57,10 @@ class Writer:
         assert self._loop is not None
         answer: asyncio.Future[SubmissionOutcome] = self._loop.create_future()
         with self._change:
-            if len(self._queue) >= self._most or self._stops:
+            if len(self._queue) >= self._most or self._size > _MOST_WAITING_BYTES or self._stops:
                 raise QueueFull
             self._queue.append(_Waiting(submission, answer))
+            self._size += len(submission.body)
             self._change.notify()
         return answer
 
@@ -112,6 +115,7 @@ class Writer:
             while self._queue and len(waiting) < MOST_TOGETHER and size < _MOST_BYTES:
                 waiting.append(self._queue.popleft())
                 size += len(waiting[-1].submission.body)
+            self._size -= size
             events, self._events = self._events, Counter()
             return waiting, events, self._stops
 
