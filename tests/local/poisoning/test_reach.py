@@ -76,6 +76,8 @@ def test_attackers_who_send_the_worst_move_it_as_far_as_stated(oracle: Oracle) -
     most = report_range(oracle)[1]
     assert moved == pytest.approx(0.05 * (most - alone.value.flat[0]))
     reach = attackers_reach(oracle, attacked, Fraction(1, 20))
+    if report_range(oracle)[2] <= attacked.value.flat[0] <= report_range(oracle)[3]:
+        assert reach.up.flat[0] == pytest.approx(moved)  # from the spoiled estimate alone
     assert (reach.up >= 0).all()
     assert (reach.down >= 0).all()
     assert (reach.lower <= reach.upper).all()

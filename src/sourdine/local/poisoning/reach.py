@@ -41,22 +41,22 @@ def attackers_reach(oracle: Oracle, estimate: Estimate, share: Fraction | float)
     An estimate is the mean of what each report alone would give, between g- and g+. If attackers sent a share
     b of the reports, it is (1 - b) times that of the honest people, plus b times something from g- to g+: so
     it lies at most b (g+ - f) above the honest value f and b (f - g-) below. For shares g+ = (1 - q)/(p - q)
-    and g- = -q/(p - q).
+    and g- = -q/(p - q). Only the estimate e is known, and e - f = b (g - e)/(1 - b): that is what is said.
 
     >>> from sourdine.local import GRR
     >>> from sourdine.testing import SeededBits
     >>> oracle = GRR(epsilon=1, categories=10)
     >>> counts = oracle.tally(oracle.sample([0] * 1000, SeededBits(1)))
-    >>> attackers_reach(oracle, oracle.estimate(counts), 0.01).up[1].round(2)  # 6.24 for each unit
+    >>> attackers_reach(oracle, oracle.estimate(counts), 0.01).up[1].round(2)  # 6.24 for each unit, and somewhat more
     np.float64(0.06)
     """
     part = float(check.between("attackers_reach", "share", share, Fraction(0), Fraction(1, 2)))
     low, high, least, most = report_range(oracle)
-    honest = np.clip(estimate.value, least, most)
+    value, odds = np.clip(estimate.value, least, most), part / (1 - part)
     return Reach(
         part,
-        part * np.maximum(high - honest, 0.0),
-        part * np.maximum(honest - low, 0.0),
+        odds * np.maximum(high - value, 0.0),
+        odds * np.maximum(value - low, 0.0),
         np.clip((estimate.lower - part * high) / (1 - part), least, most),
         np.clip((estimate.upper - part * low) / (1 - part), least, most),
     )
