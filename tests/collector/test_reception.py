@@ -194,7 +194,7 @@ def test_whoever_sends_too_often_waits(tmp_path: Path) -> None:
 def test_a_full_queue_says_come_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, size: int
 ) -> None:
-    """While the disk is busy, as many wait as are allowed, or as many bytes; the others are told to come again."""
+    """While the disk is busy, as many wait as are allowed, or as many bytes; others are told."""
     import threading
 
     monkeypatch.setattr(writer, "_MOST_WAITING_BYTES", size)

@@ -59,9 +59,8 @@ class PromptProtocol(HttpToolsProtocol):
             self._watch.cancel()
             self._watch = None
         seconds = self.header_time + float(self.config.app.settings.body_time)  # type: ignore[union-attr]
-        self._body = self.loop.call_later(
-            seconds, self.transport.abort
-        )  # after an answer nobody else reads it
+        # once there is an answer, nobody but this watches the rest of a body
+        self._body = self.loop.call_later(seconds, self.transport.abort)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:

@@ -47,7 +47,7 @@ def attackers_reach(oracle: Oracle, estimate: Estimate, share: Fraction | float)
     >>> from sourdine.testing import SeededBits
     >>> oracle = GRR(epsilon=1, categories=10)
     >>> counts = oracle.tally(oracle.sample([0] * 1000, SeededBits(1)))
-    >>> attackers_reach(oracle, oracle.estimate(counts), 0.01).up[1].round(2)  # 6.24 for each unit, and somewhat more
+    >>> attackers_reach(oracle, oracle.estimate(counts), 0.01).up[1].round(2)  # 6.24 a unit, and more
     np.float64(0.06)
     """
     part = float(check.between("attackers_reach", "share", share, Fraction(0), Fraction(1, 2)))
