@@ -159,6 +159,7 @@ def _reach(weights: Floats, shift: int, length: int, lag: Floats, rate: float) -
         out[:, inside:] = totals[:, -1:] * np.exp(-rate * (np.arange(inside, wide) - shift - wide + 1))
     if length <= 0 or wide + shift <= 1:
         return out
+    length = min(length, wide + shift - 1)  # beyond the last item there is nothing to sum
     blocks = -(-(wide - 1 + length) // length)
     padded = np.zeros((rows, blocks * length))
     begin = max(1 - shift, 0)  # the item for k stands at k + shift - 1, where the range of rank i begins at i
