@@ -17,7 +17,7 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
 from sourdine.estimators.components import ProductsPlan, centred, units
-from sourdine.estimators.moments import ConstantRule, blocks, deviation
+from sourdine.estimators.moments import ConstantRule, blocks, deviation, row_distance
 from sourdine.estimators.payment import Array, FitBudget, FitPlan, PrivateEstimator, rows_of
 from sourdine.estimators.rows import Floats, RowRule
 from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
@@ -106,9 +106,7 @@ def nearest(rows: Floats, centres: Floats, unit: int) -> NDArray[np.int64]:
 
 
 def _moved(unit: int, neighbours: Neighbours) -> Distance:
-    return Distance.l2(
-        square=unit**2 * (1 if neighbours is Neighbours.ADD_REMOVE else 4), neighbours=neighbours
-    )
+    return row_distance(unit**2, None, neighbours)
 
 
 def _spread_out(mean: Floats, spread: Floats, clusters: int) -> Floats:

@@ -115,23 +115,26 @@ def standard_errors(noisy: NoisyProducts, weights: Floats, held: bool) -> Floats
     return errors
 
 
-class _LeastSquares(PrivateEstimator):
-    """What both have in common: a linear function of the scaled rows."""
+class LinearModel(PrivateEstimator):
+    """A linear function of the scaled rows."""
 
-    learnt: ClassVar[tuple[str, ...]] = ("weights_", "errors_")
     bounds: tuple[float, float] | Sequence[tuple[float, float]] | None
     norm: float | None
     rule_: ConstantRule
     target_: TargetRule
     weights_: Floats
-    errors_: Floats
 
-    def _declare_rows(self, width: int) -> None:
+    def _target(self) -> TargetRule:
+        """What is declared of the target."""
+        raise NotImplementedError
+
+    def declare(self, width: int) -> None:
         rule = RowRule.declared(type(self).__name__, width, bounds=self.bounds, norm=self.norm)
-        self.rule_ = ConstantRule.beside(rule)
+        self.rule_, self.target_ = ConstantRule.beside(rule), self._target()
 
-    def _plan(self, budget: FitBudget) -> FitPlan:
-        return EquationsPlan.within(type(self).__name__, self.rule_, self.target_, budget)
+    def fit(self, X: object, y: object) -> Self:
+        """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
+        return self._fit(X, y)
 
     def _scores(self, rows: object) -> Floats:
         looked = rows_of(self, rows)
@@ -153,47 +156,15 @@ class _LeastSquares(PrivateEstimator):
         return slopes.T, self.weights_[-1] * self.rule_.constant - middles @ slopes
 
 
-class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):  # type: ignore[misc]
-    """A linear classifier by least squares, (epsilon, delta)-DP for one row added or removed.
+class LinearClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
+    """Classes by a linear function: one score for two classes, else one for each."""
 
-    Sums of products of columns, and of columns and classes, are released once with discrete Gaussian noise;
-    all else is computed from them (docs/guarantees/estimators.md). Declare `bounds`, a pair for all columns
-    or one for each, or the `norm` that rows are shortened to, or both; and the `classes`. Rows with a label
-    that was not declared count for nothing, and what is not a number counts as the middle of its bounds.
+    classes: Sequence[object] | None
+    classes_: Array
 
-    >>> rows = np.random.default_rng(1).uniform(0, 10, (2000, 2))
-    >>> model = LeastSquaresClassifier(bounds=(0, 10), classes=[0, 1], random_state=1)
-    >>> model.fit(rows, rows[:, 0] > 5).predict([[9, 1], [1, 9]]).tolist()
-    [1, 0]
-    """
-
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: tuple[float, float] | Sequence[tuple[float, float]] | None = None,
-        norm: float | None = None,
-        classes: Sequence[object] | None = None,
-        ledger: Ledger | Path | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.norm = norm
-        self.classes = classes
-        self.ledger = ledger
-        self.random_state = random_state
-
-    def declare(self, width: int) -> None:
+    def _target(self) -> TargetRule:
         self.classes_ = declared_classes(self, self.classes)
-        self.target_ = TargetRule(classes=self.classes_)
-        self._declare_rows(width)
-
-    def fit(self, X: object, y: object) -> Self:
-        """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
-        return self._fit(X, y)
+        return TargetRule(classes=self.classes_)
 
     @property
     def coef_(self) -> Floats:
@@ -219,6 +190,45 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):  # type: ignore[mi
         found: Array = self.classes_[places]
         return found
 
+
+class LeastSquaresClassifier(LinearClassifier):
+    """A linear classifier by least squares, (epsilon, delta)-DP for one row added or removed.
+
+    Sums of products of columns, and of columns and classes, are released once with discrete Gaussian noise;
+    all else is computed from them (docs/guarantees/estimators.md). Declare `bounds`, a pair for all columns
+    or one for each, or the `norm` that rows are shortened to, or both; and the `classes`. Rows with a label
+    that was not declared count for nothing, and what is not a number counts as the middle of its bounds.
+
+    >>> rows = np.random.default_rng(1).uniform(0, 10, (2000, 2))
+    >>> model = LeastSquaresClassifier(bounds=(0, 10), classes=[0, 1], random_state=1)
+    >>> model.fit(rows, rows[:, 0] > 5).predict([[9, 1], [1, 9]]).tolist()
+    [1, 0]
+    """
+
+    learnt: ClassVar[tuple[str, ...]] = ("weights_", "errors_")
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: tuple[float, float] | Sequence[tuple[float, float]] | None = None,
+        norm: float | None = None,
+        classes: Sequence[object] | None = None,
+        ledger: Ledger | Path | str | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.norm = norm
+        self.classes = classes
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _plan(self, budget: FitBudget) -> FitPlan:
+        return EquationsPlan.within(type(self).__name__, self.rule_, self.target_, budget)
+
     def predict_proba(self, X: object) -> Floats:
         """Scores brought to [0, 1]; the order is that of the scores, and they are not calibrated."""
         scores = self.decision_function(X)
@@ -229,7 +239,7 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):  # type: ignore[mi
         return found
 
 
-class LeastSquaresRegressor(RegressorMixin, _LeastSquares):  # type: ignore[misc]
+class LeastSquaresRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
     """Linear regression by least squares, (epsilon, delta)-DP for one row added or removed.
 
     Sums of products are released once with discrete Gaussian noise. Declare `bounds` of the columns and
@@ -240,6 +250,9 @@ class LeastSquaresRegressor(RegressorMixin, _LeastSquares):  # type: ignore[misc
     >>> model.fit(rows, 3 * rows[:, 0]).coef_.round(1)
     array([3.])
     """
+
+    learnt: ClassVar[tuple[str, ...]] = ("weights_", "errors_")
+    errors_: Floats
 
     def __init__(
         self,
@@ -260,19 +273,17 @@ class LeastSquaresRegressor(RegressorMixin, _LeastSquares):  # type: ignore[misc
         self.ledger = ledger
         self.random_state = random_state
 
-    def declare(self, width: int) -> None:
+    def _target(self) -> TargetRule:
         owner = type(self).__name__
         if self.target_bounds is None:
             raise InvalidParameter(
                 f"{owner} has no target_bounds. Declare what y can be, as in target_bounds=(0, 100)."
             )
         self.ends_ = one_pair(owner, self.target_bounds)
-        self.target_ = TargetRule(bounds=self.ends_)
-        self._declare_rows(width)
+        return TargetRule(bounds=self.ends_)
 
-    def fit(self, X: object, y: object) -> Self:
-        """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
-        return self._fit(X, y)
+    def _plan(self, budget: FitBudget) -> FitPlan:
+        return EquationsPlan.within(type(self).__name__, self.rule_, self.target_, budget)
 
     def predict(self, X: object) -> Floats:
         """The value of each row, within the target's bounds."""

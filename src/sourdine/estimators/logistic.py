@@ -11,31 +11,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
-from sourdine.estimators.linear import EquationsPlan, TargetRule
-from sourdine.estimators.moments import ConstantRule, blocks, deviation
+from sourdine.estimators.linear import EquationsPlan, LinearClassifier, TargetRule
+from sourdine.estimators.moments import ConstantRule, blocks, deviation, row_distance
 from sourdine.estimators.payment import (
     Array,
     FitBudget,
     FitPlan,
-    PrivateEstimator,
     codes,
-    declared_classes,
-    rows_of,
 )
-from sourdine.estimators.rows import Floats, RowRule
+from sourdine.estimators.rows import Floats
 from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
 
 _ONE = 1 << 12  # a chance of 1
@@ -139,12 +134,10 @@ def _moved(unit: int, width: int, neighbours: Neighbours) -> Distance:
     with two classes, and than sqrt(2) in all (the class's own at most 1, and chances at most 1 together).
     """
     square = _ONE**2 * unit**2 * (1 if width == 1 else 2)
-    return Distance.l2(
-        square=square * (1 if neighbours is Neighbours.ADD_REMOVE else 4), neighbours=neighbours
-    )
+    return row_distance(square, None, neighbours)
 
 
-class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+class LogisticRegression(LinearClassifier):
     """Logistic regression, (epsilon, delta)-DP for one row added or removed.
 
     Half of the budget releases the equations of least squares, the other half `steps` gradients
@@ -158,8 +151,6 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
     """
 
     learnt: ClassVar[tuple[str, ...]] = ("weights_",)
-    rule_: ConstantRule
-    weights_: Floats
 
     def __init__(
         self,
@@ -182,32 +173,10 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         self.ledger = ledger
         self.random_state = random_state
 
-    def declare(self, width: int) -> None:
-        owner = type(self).__name__
-        self.classes_ = declared_classes(self, self.classes)
-        self.rule_ = ConstantRule.beside(RowRule.declared(owner, width, bounds=self.bounds, norm=self.norm))
-
     def _plan(self, budget: FitBudget) -> FitPlan:
         owner = type(self).__name__
         steps = check.integer(owner, "steps", self.steps, 1, 1000)
-        return LogisticPlan.within(owner, self.rule_, TargetRule(classes=self.classes_), steps, budget)
-
-    def fit(self, X: object, y: object) -> Self:
-        """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
-        return self._fit(X, y)
-
-    def decision_function(self, X: object) -> Floats:
-        """Log odds: one a row for two classes, above 0 for the second; else one for each class."""
-        check_is_fitted(self)
-        scores = self.rule_.scaled(rows_of(self, X)) @ self.weights_
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: object) -> Array:
-        """The class of each row."""
-        scores = self.decision_function(X)
-        places = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        found: Array = self.classes_[places]
-        return found
+        return LogisticPlan.within(owner, self.rule_, self.target_, steps, budget)
 
     def predict_proba(self, X: object) -> Floats:
         """The chance of each class."""

@@ -66,6 +66,12 @@ class ConstantRule:
         return np.concatenate([features, np.full((len(features), 1), self.constant)], axis=1)
 
 
+def row_distance(square: int, coordinates: int | None, neighbours: Neighbours) -> Distance:
+    """How far a row of this squared length moves a sum; twice as far when it is replaced."""
+    far = 1 if neighbours is Neighbours.ADD_REMOVE else 4
+    return Distance.l2(square=square * far, coordinates=coordinates, neighbours=neighbours)
+
+
 def blocks(*arrays: NDArray[np.generic]) -> Iterator[tuple[NDArray[np.generic], ...]]:
     """Arrays of the same length, a piece at a time."""
     for start in range(0, len(arrays[0]), AT_ONCE):
@@ -100,11 +106,7 @@ class ProductSums:
     def distance(self, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Distance:
         """How far one row moves the sums when it is added or removed; twice as far when it is replaced."""
         square = DIAGONAL**2 * self.unit**4 * (2 if self.targets else 1)
-        return Distance.l2(
-            square=square * (1 if neighbours is Neighbours.ADD_REMOVE else 4),
-            coordinates=self.triangle + self.width * self.targets,
-            neighbours=neighbours,
-        )
+        return row_distance(square, self.triangle + self.width * self.targets, neighbours)
 
     def weights(self) -> NDArray[np.int64]:
         """How often each of the sums counts."""

@@ -182,8 +182,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         )
 
     def to_json(self) -> str:
-        """The fitted model as text, for `sourdine.estimators.from_json`; it holds nothing that was not paid
-        for."""
+        """The fitted model as text, for `sourdine.estimators.from_json`: nothing that was not paid for."""
         check_is_fitted(self)
         given = {name: value for name, value in self.get_params(deep=False).items() if name != "ledger"}
         names = getattr(self, "feature_names_in_", None)
@@ -254,9 +253,7 @@ def budget_of(estimator: PrivateEstimator, neighbours: Neighbours) -> FitBudget:
     """What the declared epsilon and delta allow."""
     owner = type(estimator).__name__
     epsilon = float(check.positive(owner, "epsilon", estimator.epsilon, _MOST_EPSILON))
-    delta = float(
-        check.inside(owner, "delta", estimator.delta, 0, 1)
-    )  # Gaussian noise has no guarantee without one
+    delta = float(check.inside(owner, "delta", estimator.delta, 0, 1))  # Gaussian noise needs one
     return FitBudget(ConcentratedBudget.within(epsilon, delta).limit, neighbours)
 
 

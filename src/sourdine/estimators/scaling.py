@@ -13,7 +13,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
-from sourdine.estimators.moments import blocks, deviation
+from sourdine.estimators.moments import blocks, deviation, row_distance
 from sourdine.estimators.payment import Array, FitBudget, FitPlan, PrivateEstimator, rows_of
 from sourdine.estimators.rows import Floats, Pair, RowRule
 from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
@@ -73,8 +73,7 @@ class ColumnsPlan:
 def _moved(unit: int, width: int, neighbours: Neighbours) -> Distance:
     """How far a row moves the sums, in steps of 1/unit^2."""
     square = unit**4 * (math.ceil(5 * width / 4) + 1)
-    far = 1 if neighbours is Neighbours.ADD_REMOVE else 4
-    return Distance.l2(square=square * far, coordinates=2 * width + 1, neighbours=neighbours)
+    return row_distance(square, 2 * width + 1, neighbours)
 
 
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
