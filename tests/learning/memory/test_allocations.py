@@ -1,3 +1,5 @@
+import gc
+
 import pytest
 import torch
 from torch import nn
@@ -42,6 +44,27 @@ def test_moments_are_told_apart_by_size_and_by_size_a_unit() -> None:
         taken.mark("zeros")
     found = {(kind, size) for _, kind, size in taken.stages["zeros"].moments}
     assert found == {("whole", 32), ("each", 8), ("whole", 20), ("each", 5)}
+
+
+class _Ring:
+    """Something that only the garbage collector gives back, with a tensor in it."""
+
+    def __init__(self) -> None:
+        self.ring, self.value = self, torch.zeros(567, dtype=torch.int16)
+
+
+def test_garbage_of_an_earlier_profile_is_not_taken_off() -> None:
+    with Allocations() as earlier:
+        _Ring()
+        earlier.mark("ring")
+    with Allocations() as taken:
+        kept = torch.zeros(1000)
+        many = [[index] for index in range(200_000)]  # so many new objects start collections
+        taken.mark("kept")
+    assert gc.isenabled()
+    assert len(many) == 200_000
+    assert earlier.stages["ring"].live == 1134
+    assert taken.stages["kept"].live == kept.nbytes
 
 
 def test_it_says_nothing_on_the_way(capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """The bytes that torch's allocator has handed out, as its own profiler tells them."""
 
+import gc
 import os
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -41,10 +42,14 @@ class Allocations:
     def __init__(self, *, units: int = 1, device: str = "cpu") -> None:
         self.stages: dict[str, StageMemory] = {}
         self._units, self._device = units, device
+        self._collected = True
         self._profile = profile(use_cpu=True, profile_memory=True)
 
     def __enter__(self) -> "Allocations":
         os.environ.setdefault("KINETO_LOG_LEVEL", _SILENT)
+        # Garbage of an earlier profile, given back at a moment of its own, would be taken off here.
+        self._collected = gc.isenabled()
+        gc.disable()
         self._profile.__enter__()  # type: ignore[no-untyped-call]
         return self
 
@@ -52,6 +57,8 @@ class Allocations:
         self, kind: type[BaseException] | None, problem: BaseException | None, where: TracebackType | None
     ) -> None:
         self._profile.__exit__(kind, problem, where)  # type: ignore[no-untyped-call]
+        if self._collected:
+            gc.enable()
         if kind is None:
             self._replay()
 
