@@ -9,6 +9,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, WrapValidator, model_validator
 
 from sourdine.core.text.notation import entry
@@ -22,6 +24,7 @@ from sourdine.frames.expressions.kinds import (
     TruthKind,
     decimal,
 )
+from sourdine.frames.keys import types_of, values_of
 from sourdine.frames.mistakes import Declared
 from sourdine.frames.times.dates import Date, Datetime
 
@@ -96,7 +99,7 @@ def _step(lower: float, upper: float, granularity: float | None) -> Fraction:
 
 def _whole_keys(keys: object, read: Callable[[object], Any]) -> Any:
     """Keys of which all are whole numbers, as a million may be, without looking at each again."""
-    if isinstance(keys, tuple) and 0 < len(keys) <= _MOST_LISTED and set(map(type, keys)) == {int}:
+    if isinstance(keys, tuple) and 0 < len(keys) <= _MOST_LISTED and types_of(keys) == {int}:
         return keys
     return read(keys)
 
@@ -119,22 +122,32 @@ class Category(Declared):
             raise ValueError(
                 "keys must be a list that is written out: one that is taken from the data tells what is in it"
             )
-        if isinstance(keys, tuple) and len({kind is str for kind in set(map(type, keys))}) > 1:
+        if isinstance(keys, tuple) and len({kind is str for kind in types_of(keys)}) > 1:
             raise ValueError("keys must be all texts or all whole numbers; write each in quotes, or none")
         return listed
 
     @model_validator(mode="after")
     def _known(self) -> "Category":
-        if len(set(self.keys)) != len(self.keys):
+        if isinstance(self.keys[0], int):
+            try:
+                repeats = _repeat(values_of(self.keys))
+            except OverflowError:
+                raise ValueError("keys that are numbers must fit in 64 bits") from None
+        else:
+            repeats = len(set(self.keys)) != len(self.keys)
+        if repeats:
             raise ValueError("keys must not repeat; name each of them once")
-        numbers = [key for key in (min(self.keys), max(self.keys)) if isinstance(key, int)]
-        if any(not -(1 << 63) <= key < 1 << 63 for key in numbers):
-            raise ValueError("keys that are numbers must fit in 64 bits")
         if isinstance(self.keys[0], str) and "\0" in "".join(map(str, self.keys)):
             raise ValueError("keys must not hold the character 0")  # it stands between keys in a hash
         if self.missing != "drop" and self.missing not in self.keys:
             raise ValueError("missing must be 'drop' or one of the keys")
         return self
+
+
+def _repeat(numbers: NDArray[np.int64]) -> bool:
+    """Whether a number stands twice; those in order, as most are, need not be sorted."""
+    ordered = numbers if bool((numbers[1:] >= numbers[:-1]).all()) else np.sort(numbers)
+    return bool((ordered[1:] == ordered[:-1]).any())
 
 
 class Flag(Declared):

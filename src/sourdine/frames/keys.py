@@ -43,9 +43,27 @@ _recent: deque[tuple[Sequence[Cell], NDArray[Any]]] = deque(maxlen=4)
 """Long lists of declared keys, which many a step of a release looks at."""
 
 
+def types_of(cells: Sequence[object]) -> frozenset[type]:
+    """The types that there are among cells.
+
+    >>> types_of((1, 2, 3))
+    frozenset({<class 'int'>})
+    """
+    for known, types in _recent_types:
+        if known is cells:
+            return types
+    types = frozenset(map(type, cells))
+    if isinstance(cells, tuple) and len(cells) > _BLOCK:
+        _recent_types.append((cells, types))
+    return types
+
+
+_recent_types: deque[tuple[Sequence[object], frozenset[type]]] = deque(maxlen=4)
+
+
 def _values(cells: Sequence[Cell]) -> NDArray[Any]:
-    kinds = set(map(type, cells))
-    if len(kinds) == 1 and (kind := kinds.pop()) in _TYPES:
+    kinds = types_of(cells)
+    if len(kinds) == 1 and (kind := next(iter(kinds))) in _TYPES:
         return np.array(cells, dtype=_TYPES[kind])
     result = np.empty(len(cells), dtype=object)
     result[:] = cells

@@ -7,7 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from sourdine.mechanisms.laplace import Laplace
 from sourdine.tables.answers.answer import ALL, Answer
+from sourdine.tables.answers.estimate import Noisy
 from tests.statistics import ALARM
 from tests.tables.alike import ASKS, PLACES, answers, plan_of, table_of, truths
 
@@ -100,3 +102,26 @@ def test_an_interval_is_no_wider_than_what_can_be_true() -> None:
         elif answer.kind != "sum":
             assert np.any(ends.value < 0)  # not cut off, which would shift sums, and so no interval is
             assert np.all((ends.lower <= ends.value) & (ends.value <= ends.upper))
+
+
+@pytest.mark.parametrize("size", [1.0, 30.0, 3000.0])
+def test_ends_of_a_ratio_are_where_a_search_of_every_share_finds_them(size: float) -> None:
+    draw = np.random.default_rng(7)
+    under = draw.normal(size, 5, 300)
+    over = under * draw.choice([0.0, 0.2, 0.995, 1.0], 300) + draw.normal(0, 2, 300)
+    noisy = Noisy(numbers=np.stack([over, under], axis=1), mechanism=Laplace(scale=2), confidence=0.95)
+    found = noisy.ratio([1.0, 0.0], [0.0, 1.0])
+    shares = np.linspace(0, 1, 20_001)
+    reach = np.interp(shares, np.linspace(0, 1, 201), noisy.reach([[1.0] * 201, -np.linspace(0, 1, 201)]))
+    for place in range(300):
+        within = np.abs(over[place] - shares * under[place]) <= reach
+        centre = round(float(found.value[place]) * 20_000)
+        if not within[centre]:
+            assert (found.lower[place], found.upper[place]) == (0, 1)
+            continue
+        out = np.flatnonzero(~within)
+        ends = out[out < centre].max(initial=-1) + 1, out[out > centre].min(initial=20_001) - 1
+        # where an end of all shares is possible, so are all between
+        lower, upper = (0 if within[0] else ends[0]), (20_000 if within[-1] else ends[1])
+        assert found.lower[place] == pytest.approx(shares[lower], abs=1.1e-4)
+        assert found.upper[place] == pytest.approx(shares[upper], abs=1.1e-4)

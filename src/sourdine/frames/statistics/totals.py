@@ -129,9 +129,8 @@ def _of_set(
     rows, index = rows[known], index[known]
     sums = []
     for statistic in request.statistics:
-        columns = [_whole(answer, name, statistic.wide)[rows] for name in names[statistic]]
-        powers = [_spread(column, index, len(keys)) for column in columns]
-        sums.append(np.stack(statistic.from_powers(powers), axis=1))
+        powers = [_whole(answer, name, statistic.wide)[rows] for name in names[statistic]]
+        sums.append(_spread(statistic.from_powers(powers), index, len(keys)))
     return Totals(keys=keys, sums=tuple(sums))
 
 
@@ -156,10 +155,11 @@ def _outputs(sql: str, name: str, wide: bool, dialect: Dialect) -> list[str]:
     return [f"CAST({sql} % {_HALF} AS BIGINT) AS {name}", f"CAST({high} AS BIGINT) AS {name}_high"]
 
 
-def _spread(numbers: NDArray[Any], index: NDArray[np.int64], size: int) -> NDArray[Any]:
-    """The numbers of some groups among those of all, where the others have 0."""
-    spread = np.zeros(size, dtype=numbers.dtype)
-    spread[index] = numbers
+def _spread(sums: Sequence[NDArray[Any]], index: NDArray[np.int64], size: int) -> NDArray[Any]:
+    """The sums of some groups as rows among those of all, where the others have 0."""
+    spread = np.zeros((size, len(sums)), dtype=sums[0].dtype)
+    for place, column in enumerate(sums):
+        spread[index, place] = column
     return spread
 
 
@@ -232,8 +232,8 @@ def _of_units(
         sums[by], place = {}, 0
         for statistic in statistics:
             names = [f"sum_{place + j}" for j in range(statistic.coordinates)]
-            columns = [_spread(_whole(answer, name, statistic.wide), index, len(keys[by])) for name in names]
-            sums[by][statistic] = np.stack(columns, axis=1)
+            columns = [_whole(answer, name, statistic.wide) for name in names]
+            sums[by][statistic] = _spread(columns, index, len(keys[by]))
             place += statistic.coordinates
     return [
         Totals(keys=keys[each.by], sums=tuple(sums[each.by][statistic] for statistic in each.statistics))

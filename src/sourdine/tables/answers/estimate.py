@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.mechanism import Mechanism
+from sourdine.core.threads import in_blocks
 from sourdine.tables.answers.noise import half_width
 from sourdine.tables.answers.rounding import rounded_rows
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
 _SHARES = np.linspace(0, 1, 201)
-_BLOCK = 1 << 14  # groups that a processor keeps at hand
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,14 @@ class Noisy(Reading):
             value = np.clip(np.nan_to_num(np.where(under > 0, over / under, 0.5)), 0, 1)
 
         ends = np.empty((2, value.size))
-        for start in range(0, value.size, _BLOCK):
-            block = slice(start, start + _BLOCK)
+
+        def find(block: slice) -> None:
             parts = value[block], over[block], under[block], reaches
             ends[:, block] = _edge(0, *parts), _edge(1, *parts)
+
+        in_blocks(find, value.size)
         # only where the bottom is lost in noise: then nothing is known
-        unsure = np.abs(over - value * under) > np.interp(value, _SHARES, reaches)
+        unsure = np.abs(over - value * under) > _between(value, reaches)
         return GroupEstimate(value, np.where(unsure, 0.0, ends[0]), np.where(unsure, 1.0, ends[1]))
 
 
@@ -161,26 +164,63 @@ def edge(inside: Floats, end: Floats, outside: object) -> Floats:
 def _edge(end: int, value: Floats, over: Floats, under: Floats, reaches: Floats) -> Floats:
     """The share between a ratio and an end where |over - share under| begins to be out of reach, or the end.
 
-    What is in reach is known at some shares and lies on lines between them. Of those shares the last within
-    reach is found by halving, and what lies beyond it on its line.
+    What is in reach is known at some shares and lies on lines between them. If the end is out of reach there
+    is one pair of neighbouring shares between which it begins. Mostly they are where a straight guess says;
+    for the others the last share within reach is found by halving. Then what lies beyond it on its line.
     """
     last, step = _SHARES.size - 1, 1 if end else -1
-    near = (np.floor(value * last) if end else np.ceil(value * last)).astype(np.int64)
-    far = np.full_like(near, last * end)
-    out = np.abs(over - _SHARES[far] * under) > reaches[far]
-    for _ in range(last.bit_length()):
-        middle = (near + far) // 2 if end else (near + far + 1) // 2
-        beyond = np.abs(over - _SHARES[middle] * under) > reaches[middle]
-        moves = middle != near
-        near, far = np.where(moves & ~beyond, middle, near), np.where(moves & beyond, middle, far)
+    first = (np.floor(value * last) if end else np.ceil(value * last)).astype(np.int64)
+    out = np.abs(over - end * under) > reaches[last * end]
+    near = _guess(first, end, value, under, reaches)
+    clear = _beyond(np.clip(near + step, 0, last), over, under, reaches)
+    clear &= (near == first) | ~_beyond(near, over, under, reaches)
+    hard = np.flatnonzero(out & ~clear)
+    near[hard] = _halve(first[hard], end, over[hard], under[hard], reaches)
+    near = np.clip(near, 1 - end, last - end)
+    far = near + step
     inner = np.where((_SHARES[near] - value) * step > 0, _SHARES[near], value)
     outer = _SHARES[far]
     sign = np.sign(over - outer * under)
-    here = np.interp(inner, _SHARES, reaches) - sign * (over - inner * under)
+    here = _between(inner, reaches) - sign * (over - inner * under)
     there = reaches[far] - sign * (over - outer * under)
     with np.errstate(divide="ignore", invalid="ignore"):
         part = np.clip(np.nan_to_num(here / (here - there)), 0.0, 1.0)
     return np.where(out, inner + part * (outer - inner), float(end))
+
+
+def _beyond(place: Places, over: Floats, under: Floats, reaches: Floats) -> NDArray[np.bool_]:
+    """Whether the share at a place is out of reach."""
+    return np.abs(over - _SHARES[place] * under) > reaches[place]
+
+
+def _guess(first: Places, end: int, value: Floats, under: Floats, reaches: Floats) -> Places:
+    """The last place within reach from the first on, if reach hardly changes on the way."""
+    last = _SHARES.size - 1
+    turn = (1.0 if end else -1.0) / np.where(under > 0, under, np.inf)
+    place = first
+    for _ in range(2):  # by the reach of where it begins, then of where it may end
+        share = (value + turn * reaches[place]) * last
+        place = np.clip((np.floor if end else np.ceil)(share), 1 - end, last - end).astype(np.int64)
+    return np.maximum(place, first) if end else np.minimum(place, first)
+
+
+def _halve(near: Places, end: int, over: Floats, under: Floats, reaches: Floats) -> Places:
+    """The last place within reach, from one that is taken to be within to an end that is out of it."""
+    last = _SHARES.size - 1
+    far = np.full_like(near, last * end)
+    for _ in range(last.bit_length()):
+        middle = (near + far) // 2 if end else (near + far + 1) // 2
+        beyond = _beyond(middle, over, under, reaches)
+        moves = middle != near
+        near, far = np.where(moves & ~beyond, middle, near), np.where(moves & beyond, middle, far)
+    return near
+
+
+def _between(share: Floats, reaches: Floats) -> Floats:
+    """What is in reach at a share, on the line between the two that are known."""
+    place = np.minimum((share * (_SHARES.size - 1)).astype(np.int64), _SHARES.size - 2)
+    slopes = np.diff(reaches) / np.diff(_SHARES)
+    return slopes[place] * (share - _SHARES[place]) + reaches[place]
 
 
 @dataclass(frozen=True, kw_only=True)

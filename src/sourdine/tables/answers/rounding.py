@@ -9,18 +9,18 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.threads import in_blocks
+
 Floats = NDArray[np.float64]
 _DIGITS = 2  # digits beside the first of a width
 _POWERS, _LARGEST = 15, 2.0**40  # in steps of an exact power of ten, floats are off by less than 2^-12 here
-_BLOCK = 1 << 14
 _UNSURE = 2.0**-10  # of a step: whatever lies so near a tie is rounded by itself
 
 
 def rounded_rows(value: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
     """Each value and interval, to three digits of the interval's width."""
     ends = value.astype(float), low.astype(float), high.astype(float)
-    for start in range(0, value.size, _BLOCK):
-        _round_block(*(each[start : start + _BLOCK] for each in ends))
+    in_blocks(lambda block: _round_block(*(each[block] for each in ends)), value.size)
     return ends
 
 
