@@ -32,12 +32,16 @@ def late(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], ob
 
 
 def _function(name: str) -> Any:
-    """A function that looks itself up when it is called."""
+    """A function that looks itself up when it is first called."""
+    itself: Any = None
 
     def function(*args: Any, **options: Any) -> Any:
-        from scipy import special
+        nonlocal itself
+        if itself is None:
+            from scipy import special
 
-        return getattr(special, name)(*args, **options)
+            itself = getattr(special, name)
+        return itself(*args, **options)
 
     function.__name__ = function.__qualname__ = name
     return function
