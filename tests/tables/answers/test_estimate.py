@@ -112,7 +112,8 @@ def test_ends_of_a_ratio_are_where_a_search_of_every_share_finds_them(size: floa
     noisy = Noisy(numbers=np.stack([over, under], axis=1), mechanism=Laplace(scale=2), confidence=0.95)
     found = noisy.ratio([1.0, 0.0], [0.0, 1.0])
     shares = np.linspace(0, 1, 20_001)
-    reach = np.interp(shares, np.linspace(0, 1, 201), noisy.reach([[1.0] * 201, -np.linspace(0, 1, 201)]))
+    known = np.linspace(0, 1, 201)
+    reach = np.interp(shares, known, noisy.reach(np.stack([np.ones(201), -known])))
     for place in range(300):
         within = np.abs(over[place] - shares * under[place]) <= reach
         centre = round(float(found.value[place]) * 20_000)
