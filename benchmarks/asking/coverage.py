@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import sourdine as sd
 from benchmarks.asking.cases import Case
 from sourdine.frames.engines.dialect import Dialect
-from sourdine.frames.engines.engine import NOTHING, AnswerTable, Lent, TableEngine
+from sourdine.frames.engines.engine import NOTHING, AnswerTable, SideTables, TableEngine
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 
@@ -44,20 +44,22 @@ class RememberedEngine:
     def failures(self) -> tuple[type[Exception], ...]:
         return self.base.failures
 
-    def ask(self, sql: str, lent: Lent = NOTHING) -> list[tuple[Any, ...]]:
-        return self._once("ask", sql, lent)  # type: ignore[no-any-return]
+    def ask(self, sql: str, side_tables: SideTables = NOTHING) -> list[tuple[Any, ...]]:
+        return self._once("ask", sql, side_tables)  # type: ignore[no-any-return]
 
-    def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
-        return dict(self._once("columns", sql, lent))
+    def columns(self, sql: str, side_tables: SideTables = NOTHING) -> dict[str, NDArray[Any]]:
+        return dict(self._once("columns", sql, side_tables))
 
-    def keep(self, sql: str, lent: Lent = NOTHING) -> AnswerTable:
-        return self.base.keep(sql, lent)
+    def keep(self, sql: str, side_tables: SideTables = NOTHING) -> AnswerTable:
+        return self.base.keep(sql, side_tables)
 
-    def _once(self, way: str, sql: str, lent: Lent) -> Any:
-        said = repr({name: {each: held.tolist() for each, held in of.items()} for name, of in lent.items()})
-        if (way, sql, said) not in self.answers:
-            self.answers[way, sql, said] = getattr(self.base, way)(sql, lent)
-        return self.answers[way, sql, said]
+    def _once(self, way: str, sql: str, side_tables: SideTables) -> Any:
+        said = repr(
+            {name: {each: held.tolist() for each, held in of.items()} for name, of in side_tables.items()}
+        )
+        if (way, sql, text) not in self.answers:
+            self.answers[way, sql, text] = getattr(self.base, way)(sql, side_tables)
+        return self.answers[way, sql, text]
 
 
 @dataclass

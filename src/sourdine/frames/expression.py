@@ -98,11 +98,11 @@ class Grouping:
             among = f"{raw} >= {self.keys[0]} AND {raw} <= {self.keys[-1]}"
         else:
             among = f"{raw} IN ({', '.join(map(self.dialect.literal, self.keys))})"
-        held = f"CASE WHEN {among} THEN {raw} END"
+        known_key = f"CASE WHEN {among} THEN {raw} END"
         if self.missing is None:
-            return held
+            return known_key
         # not by ELSE, which DuckDB 2.0 may take for NULL in a comparison with a list (filter.all_true)
-        return f"coalesce({held}, {self.dialect.literal(self.missing)})"
+        return f"coalesce({known_key}, {self.dialect.literal(self.missing)})"
 
     @property
     def apart(self) -> bool:
@@ -133,7 +133,7 @@ def code_name(name: str) -> str:
 
 def grouping(name: str, column: Column, kind: str, dialect: Dialect = DUCKDB) -> Grouping:
     """The grouping by a column of known keys; keys that are numbers or derived are known by their places."""
-    held = dialect.quoted(name)
+    cell = dialect.quoted(name)
     if isinstance(column, Integer):
         many = range(column.upper - column.lower + 1)
         return Grouping(name=name, raw=place_of(name, dialect), keys=tuple(many), dialect=dialect)
@@ -150,11 +150,11 @@ def grouping(name: str, column: Column, kind: str, dialect: Dialect = DUCKDB) ->
         return Grouping(name=name, raw=raw, keys=tuple(many), dialect=dialect)
     if isinstance(column, Flag):
         missing = None if column.missing == "drop" else column.missing
-        raw = dialect.flag(held, kind)
+        raw = dialect.flag(cell, kind)
         return Grouping(name=name, raw=raw, keys=(False, True), missing=missing, dialect=dialect)
     assert isinstance(column, Category)
     other = None if column.missing == "drop" else column.missing
-    raw = dialect.whole(held, kind) if isinstance(column.keys[0], int) else dialect.text(held, kind)
+    raw = dialect.whole(cell, kind) if isinstance(column.keys[0], int) else dialect.text(cell, kind)
     return Grouping(name=name, raw=raw, keys=column.keys, missing=other, dialect=dialect)
 
 
@@ -172,14 +172,14 @@ def bins(
     like = width > 0 and all(b - a == width for a, b in pairwise(edges))
     wide = f"CAST({value} AS BIGINT)"
     if like and most is not None and edges[0] == 0 and most <= edges[-1]:
-        held = value if edges[-1] + width < 2 * SMALL_SPAN else wide
-        raw, keys = dialect.quotient(f"({held} + {width})", str(width)), tuple(range(last + 1))
+        exact = value if edges[-1] + width < 2 * SMALL_SPAN else wide
+        raw, keys = dialect.quotient(f"({exact} + {width})", str(width)), tuple(range(last + 1))
         return Grouping(name=name, raw=raw, keys=keys, shift=1, dialect=dialect, binned=value)
-    found = _search(value, edges, 0, len(edges) - 1)
+    place_of_bin = _search(value, edges, 0, len(edges) - 1)
     if like:
-        found = dialect.quotient(f"({wide} - ({edges[0]}))", str(width))
+        place_of_bin = dialect.quotient(f"({wide} - ({edges[0]}))", str(width))
     least = edges[0] if most is None else max(edges[0], 0)
-    inside = f"CASE WHEN {value} = {edges[-1]} THEN {last} ELSE {found} END"
+    inside = f"CASE WHEN {value} = {edges[-1]} THEN {last} ELSE {place_of_bin} END"
     raw = f"CASE WHEN {value} >= {least} THEN {inside} END"
     return Grouping(name=name, raw=raw, keys=tuple(range(last + 1)), dialect=dialect)
 
@@ -195,9 +195,9 @@ def _search(value: str, edges: tuple[int, ...], low: int, high: int) -> str:
 
 def key_kind(tree: Expression, kinds: Kinds) -> KeyKind:
     """The keys of an expression that has some."""
-    found = tree.kind(kinds)
-    assert isinstance(found, KeyKind)
-    return found
+    kind = tree.kind(kinds)
+    assert isinstance(kind, KeyKind)
+    return kind
 
 
 def fit(raw: str, dialect: Dialect) -> str:
@@ -218,8 +218,8 @@ class TableCells:
         """The steps of a number above its lower bound."""
         column = self.schema.columns[name]
         if self.apart and isinstance(column, Integer | Real) and not isinstance(column, DERIVED):
-            held, kind = held_number(name, self.types)
-            return f"nullif({place(held, column, kind, self.dialect)}, -1)"
+            number, kind = held_number(name, self.types)
+            return f"nullif({place(number, column, kind, self.dialect)}, -1)"
         return f"nullif({place_of(name, self.dialect)}, -1)"
 
     def steps(self, name: str) -> str:
@@ -256,15 +256,15 @@ class TableCells:
         column = self.schema.columns[name]
         if not isinstance(column, Datetime):
             return None
-        held, first, last = self.dialect.quoted(name), column.kind.first, column.kind.last
-        if time_inside(held, column, self.types[name], self.dialect) is None:
+        cell, first, last = self.dialect.quoted(name), column.kind.first, column.kind.last
+        if time_inside(cell, column, self.types[name], self.dialect) is None:
             return None
         first = max(first, {">=": at, "=": at, ">": at + 1}.get(sign, first))
         last = min(last, {"<=": at, "=": at, "<": at - 1}.get(sign, last))
         if first > last:
             return ["FALSE"]
         low, high = (self.dialect.on_clock(moment_at(end)) for end in (first, last + 1))
-        return [f"{held} >= {low}", f"{held} < {high}"]
+        return [f"{cell} >= {low}", f"{cell} < {high}"]
 
     def date(self, name: str) -> str:
         """The day of a date or time, as a date of the engine."""
@@ -341,9 +341,9 @@ def certain(tree: Expression, cells: TableCells) -> list[str]:
         case All(of):
             return [each for part in of for each in certain(part, cells)]
         case Comparison(ColumnValue(name), sign, Constant(datetime() as at)) if sign != "<>":
-            found = cells.time_range(name, sign, seconds_of(at))
-            if found is not None:
-                return found
+            times = cells.time_range(name, sign, seconds_of(at))
+            if times is not None:
+                return times
     return [tree.sql(cells, cells.schema.kinds)]
 
 

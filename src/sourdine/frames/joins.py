@@ -20,7 +20,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.notation import block
 from sourdine.frames.columns import Column
 from sourdine.frames.engines.dialect import Dialect
-from sourdine.frames.engines.engine import NOTHING, AnswerTable, Lent, TableEngine
+from sourdine.frames.engines.engine import NOTHING, AnswerTable, SideTables, TableEngine
 from sourdine.frames.engines.types import Family, family, whole_in
 from sourdine.frames.opening import AS_IT_IS, check_alike, open_source
 from sourdine.frames.schema import Schema
@@ -153,7 +153,7 @@ def open_joined(
     """
     if not joins:
         return open_source(table, schema, others, text=text)
-    brought, declared, schema = check_brought(joins), schema, schema.held
+    brought, declared, schema = check_brought(joins), schema, schema.base
     own = Schema(columns={name: each for name, each in schema.columns.items() if name not in brought})
     keys = [ours for join in joins for ours, _ in join.on]
     wanted = tuple(dict.fromkeys((*others, *(key for key in keys if key not in own.columns))))
@@ -321,20 +321,20 @@ class Joined:
         columns = ", ".join(["held.*", *added])
         return f"(SELECT {hint} {columns} FROM {self.base.name} AS held {' '.join(tables)})"
 
-    def ask(self, sql: str, lent: Lent = NOTHING) -> list[tuple[Any, ...]]:
+    def ask(self, sql: str, side_tables: SideTables = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question."""
-        return self.base.ask(sql, {**lent, **self._tables})
+        return self.base.ask(sql, {**side_tables, **self._tables})
 
-    def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
+    def columns(self, sql: str, side_tables: SideTables = NOTHING) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays."""
-        return self.base.columns(sql, {**lent, **self._tables})
+        return self.base.columns(sql, {**side_tables, **self._tables})
 
-    def keep(self, sql: str, lent: Lent = NOTHING) -> AnswerTable:
+    def keep(self, sql: str, side_tables: SideTables = NOTHING) -> AnswerTable:
         """The answer to a question, which stays in the engine."""
-        return self.base.keep(sql, {**lent, **self._tables})
+        return self.base.keep(sql, {**side_tables, **self._tables})
 
     @cached_property
-    def _tables(self) -> Lent:
+    def _tables(self) -> SideTables:
         return {
             f"sourdine_public_{i}": {
                 **{f"public key {j}": keys for j, keys in enumerate(each.keys)},

@@ -26,7 +26,7 @@ def mock_source(schema: Schema, unit: PrivacyUnit, size: int | None) -> Source:
     [(3, True, True)]
     """
     rows = min(size or _ROWS, MOST_ROWS)
-    names = dict(schema.held.columns)
+    names = dict(schema.base.columns)
     columns = [f"{_value(name, column)} AS {quoted(name)}" for name, column in names.items()]
     if unit.column is not None and unit.column not in names:
         columns.append(f"row_number // {unit.max_rows} AS {quoted(unit.column)}")

@@ -55,7 +55,7 @@ def open_source(
     as the unit's. `text` is how files of text are written. Whoever reads records rather than sums of them
     takes no frame of Spark.
     """
-    declared, schema = schema, schema.held
+    declared, schema = schema, schema.base
     if is_where(table):
         source = _files(find_files(cast(Where, table)), schema, others, TextFormat.read(text))
     elif is_spark(table):

@@ -85,7 +85,7 @@ class Schema(Declared):
         return {name: kind_of(column) for name, column in self.columns.items()}
 
     @property
-    def held(self) -> "Schema":
+    def base(self) -> "Schema":
         """The columns that a table must hold: those that are not derived."""
         derived = any(isinstance(each, DERIVED) for each in self.columns.values())
         return self._without_derived if derived else self  # not kept: a schema must not hold itself
@@ -99,7 +99,7 @@ class Schema(Declared):
     def extends(self, other: "Schema") -> bool:
         """Whether this is another schema with derived columns more, or just that."""
         shared = {name: self.columns.get(name) for name in other.columns}
-        return shared == dict(other.columns) and self.held == other.held
+        return shared == dict(other.columns) and self.base == other.base
 
     def sources(self, names: Sequence[str]) -> tuple[str, ...]:
         """The columns of the table that some columns are, or are computed of."""

@@ -14,7 +14,7 @@ from sourdine.frames.cells.inside import held_number
 from sourdine.frames.cells.places import number_name, place, place_of
 from sourdine.frames.columns import Integer, Real, span
 from sourdine.frames.engines.dialect import Dialect
-from sourdine.frames.engines.engine import NOTHING, AnswerTable, Lent, TableEngine
+from sourdine.frames.engines.engine import NOTHING, AnswerTable, SideTables, TableEngine
 from sourdine.frames.engines.types import Family, family
 from sourdine.frames.expression import Grouping, TableCells, grouping
 from sourdine.frames.expressions import Expression
@@ -74,7 +74,7 @@ class Source:
     @property
     def text(self) -> frozenset[str]:
         """The declared columns that come as text, whatever they hold."""
-        return frozenset(name for name in self.schema.held.columns if family(self.types[name]) is Family.TEXT)
+        return frozenset(name for name in self.schema.base.columns if family(self.types[name]) is Family.TEXT)
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
@@ -85,7 +85,7 @@ class Source:
     def view(self) -> str:
         """The table with one more column for each declared number: its place, computed once for all uses."""
         quoted, text, numbers, places, view = self.dialect.quoted, self.dialect.text, [], [], self.name
-        for name, column in self.schema.held.columns.items():
+        for name, column in self.schema.base.columns.items():
             if isinstance(column, Date | Datetime):
                 kind = self.types[name]
                 micros = microseconds_of(quoted(name), column, kind, self.dialect)
@@ -113,7 +113,7 @@ class Source:
 
     def _derived(self) -> Iterator[list[str]]:
         """Derived columns, those first that others are computed of."""
-        known = set(self.schema.held.columns)
+        known = set(self.schema.base.columns)
         left = [name for name in self.schema.columns if name not in known]
         while left:
             ready = [name for name in left if known.issuperset(expression_of(self.schema, name).columns)]
@@ -161,16 +161,16 @@ class Source:
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a question, as exact Python numbers."""
-        return self.engine.ask(sql, self._lent)
+        return self.engine.ask(sql, self._side_tables)
 
-    def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
+    def columns(self, sql: str, side_tables: SideTables = NOTHING) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays, one a column; it may name small tables that are lent to it."""
-        return self.engine.columns(sql, {**self._lent, **lent})
+        return self.engine.columns(sql, {**self._side_tables, **side_tables})
 
     def keep(self, sql: str) -> AnswerTable:
         """The answer to a question, which stays in the engine for others that name it."""
-        return self.engine.keep(sql, self._lent)
+        return self.engine.keep(sql, self._side_tables)
 
     @property
-    def _lent(self) -> Lent:
+    def _side_tables(self) -> SideTables:
         return NOTHING if self.beside is None else {_BESIDE: self.beside.columns}

@@ -264,7 +264,7 @@ class Table(Viewable):
         from sourdine.tables.quality.exact import exact_quality
 
         object.__setattr__(self, "checked", True)
-        return exact_quality(self.source, tuple(self.schema.held.columns), self.unit)
+        return exact_quality(self.source, tuple(self.schema.base.columns), self.unit)
 
     @staticmethod
     def find_bounds(

@@ -221,8 +221,8 @@ def test_bytes_that_are_no_text_are_no_keys(spark: Any) -> None:
 def test_nothing_stays_in_the_session(spark: Any) -> None:
     before = {each.name for each in spark.catalog.listTables()}
     source = open_source(spark.createDataFrame(pa.table({"x": [1]})), Schema.read({"x": NUMBERS["whole"]}))
-    lent = {"sourdine_more": {"y": np.array([5, 6])}}
-    assert source.columns("SELECT count(*) AS n FROM sourdine_more", lent)["n"].tolist() == [2]
+    side_tables = {"sourdine_more": {"y": np.array([5, 6])}}
+    assert source.columns("SELECT count(*) AS n FROM sourdine_more", side_tables)["n"].tolist() == [2]
     assert {each.name for each in spark.catalog.listTables()} - before == {source.name}
     del source
     assert {each.name for each in spark.catalog.listTables()} == before

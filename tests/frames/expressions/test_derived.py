@@ -46,7 +46,7 @@ def test_a_derived_column_stays_within_its_bounds(form: Any) -> None:
     schema = Schema.read({**COLUMNS, "x": {"expression": form}})
     column = schema.columns["x"]
     assert isinstance(column, DerivedInteger | DerivedReal)
-    kind = column.expression.kind(schema.held.kinds)
+    kind = column.expression.kind(schema.base.kinds)
     assert isinstance(kind, NumberKind)
     assert kind.lower >= Fraction(column.lower) - column.step
     source = open_source(pl.DataFrame(CELLS), schema)
@@ -67,7 +67,7 @@ def test_columns_may_be_computed_of_computed_ones() -> None:
     )
     assert list(schema.columns)[:2] == ["c", "b"]
     assert schema.sources(["c"]) == ("age",)
-    assert not isinstance(schema.held.columns["age"], DERIVED)
+    assert not isinstance(schema.base.columns["age"], DERIVED)
     source = open_source(pl.DataFrame(CELLS), schema)
     assert [row[0] for row in source.ask(f"SELECT {source.steps_of('c')} FROM {source.view}")] == [
         2,

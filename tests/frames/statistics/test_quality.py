@@ -42,7 +42,7 @@ DECLARED: dict[str, Any] = {
 
 
 def counted(source: Source, *columns: str, unit: PrivacyUnit | None = None, seed: int = 1) -> dict[Any, int]:
-    names = columns or tuple(source.schema.held.columns)
+    names = columns or tuple(source.schema.base.columns)
     found = quality_counts(source, names, unit=unit or PrivacyUnit(), bits=SeededBits(seed))
     return dict(zip(all_cells(source.schema, names), found, strict=True))
 
@@ -97,10 +97,10 @@ def test_a_cell_says_what_a_record_counts_as(engine: str, tmp_path: Path) -> Non
         rows = [row for step in walk.steps(30) for row in step.rows]
         others = [] if plan.unit.column is None else [plan.unit.column]
         source = open_source(made.make(walk.layout, rows, Workplace(tmp_path)), plan.schema, others)
-        for name in plan.schema.held.columns:
+        for name in plan.schema.base.columns:
             agrees(source, name)
         found, ((records,),) = counted(source), source.ask(f"SELECT count(*) FROM {source.name}")
-        for name, column in plan.schema.held.columns.items():
+        for name, column in plan.schema.base.columns.items():
             assert sum(found[name, cell] for cell in cells_of(column)) == records
 
 

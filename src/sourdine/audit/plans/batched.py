@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.frames.engines.dialect import Dialect
-from sourdine.frames.engines.engine import NOTHING, AnswerTable, Lent, TableEngine
+from sourdine.frames.engines.engine import NOTHING, AnswerTable, SideTables, TableEngine
 from sourdine.frames.joins import Joined
 from sourdine.frames.source import Source
 
@@ -59,7 +59,7 @@ class BatchedSource:
         engine = self.source.engine
         return engine.base if isinstance(engine, Joined) else engine
 
-    def rows(self, sql: str, side_tables: Lent, number: int) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, side_tables: SideTables, number: int) -> list[tuple[Any, ...]]:
         """The rows of a question to one table."""
         question = (sql, _key_of(side_tables))
         if question not in self._rows:
@@ -69,7 +69,7 @@ class BatchedSource:
             self._rows[question] = answers
         return self._rows[question][number]
 
-    def columns(self, sql: str, side_tables: Lent, number: int) -> dict[str, NDArray[Any]]:
+    def columns(self, sql: str, side_tables: SideTables, number: int) -> dict[str, NDArray[Any]]:
         """The answer of one table as arrays."""
         question = (sql, _key_of(side_tables))
         if question not in self._columns:
@@ -119,15 +119,15 @@ class OneOfMany:
         """What it raises."""
         return self.whole.failures
 
-    def ask(self, sql: str, side_tables: Lent = NOTHING) -> list[tuple[Any, ...]]:
+    def ask(self, sql: str, side_tables: SideTables = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question."""
         return self.all.rows(sql, side_tables, self.number)
 
-    def columns(self, sql: str, side_tables: Lent = NOTHING) -> dict[str, NDArray[Any]]:
+    def columns(self, sql: str, side_tables: SideTables = NOTHING) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays."""
         return self.all.columns(sql, side_tables, self.number)
 
-    def keep(self, sql: str, side_tables: Lent = NOTHING) -> AnswerTable:
+    def keep(self, sql: str, side_tables: SideTables = NOTHING) -> AnswerTable:
         """The question, which is asked again within others."""
         return AnswerTable(f"({sql})")
 
@@ -137,7 +137,7 @@ def numbered(tables: Sequence[Sequence[tuple[Any, ...]]]) -> list[tuple[Any, ...
     return [(*row, number) for number, rows in enumerate(tables) for row in rows]
 
 
-def _key_of(side_tables: Lent) -> str:
+def _key_of(side_tables: SideTables) -> str:
     """What is lent to a question, as a text that tells it from others."""
     return repr(
         {of: {name: cells.tolist() for name, cells in columns.items()} for of, columns in side_tables.items()}

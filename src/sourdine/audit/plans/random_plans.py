@@ -101,7 +101,7 @@ def _unit(schema: Schema, dice: Dice) -> PrivacyUnit:
     turn = dice.below(8)
     if turn < 3:
         return PrivacyUnit()
-    column = dice.one([name for name in schema.held.columns if name not in BROUGHT]) if turn == 3 else "who"
+    column = dice.one([name for name in schema.base.columns if name not in BROUGHT]) if turn == 3 else "who"
     return PrivacyUnit(column=column, max_rows=1 + dice.below(4), max_groups=1 + dice.below(4))
 
 

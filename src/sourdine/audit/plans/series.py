@@ -123,7 +123,7 @@ def _record(plan: SeriesPlan, dice: Dice, unit: str, period: int) -> dict[str, A
     days = (calendar.end(period) - calendar.start(period)).days + 1
     day = calendar.start(period) + timedelta(days=dice.below(days))
     return {plan.unit.column or "": unit} | {
-        name: _cell(column, dice, day) for name, column in plan.schema.held.columns.items()
+        name: _cell(column, dice, day) for name, column in plan.schema.base.columns.items()
     }
 
 
@@ -177,7 +177,7 @@ def _source(plan: SeriesPlan, records: Records, number: int) -> Source:
             for record in records
             if not dates or calendar.start(number) <= record[dates[0]] <= calendar.end(number)
         ]
-    names = [*plan.schema.held.columns, plan.unit.column or ""]
+    names = [*plan.schema.base.columns, plan.unit.column or ""]
     types = {name: pa.date32() for name in _dates(plan)} | {plan.unit.column or "": pa.string()}
     columns = {name: pa.array([record[name] for record in table], types.get(name)) for name in names}
     if not table:

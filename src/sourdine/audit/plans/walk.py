@@ -77,7 +77,7 @@ class Walk:
         self.dice = Dice(SeededBits(self.seed))
         schema, unit = self.plan.schema, self.plan.unit
         brought = {name for join in self.joins for name in join.columns}
-        names = [name for name in schema.held.columns if name not in brought]
+        names = [name for name in schema.base.columns if name not in brought]
         public = _public_keys(self.joins)
         names += [name for name in public if name not in names]
         if unit.column is not None and unit.column not in names:

@@ -15,9 +15,9 @@ from sourdine.frames.engines.dialect import DUCKDB, Dialect
 if TYPE_CHECKING:
     import duckdb
 
-Lent = Mapping[str, Mapping[str, NDArray[Any]]]
+SideTables = Mapping[str, Mapping[str, NDArray[Any]]]
 """Small tables of ours that go along with a question, which knows them by these names."""
-NOTHING: Lent = {}
+NOTHING: SideTables = {}
 _numbers = itertools.count()
 
 
@@ -54,13 +54,13 @@ class TableEngine(Protocol):
     def failures(self) -> tuple[type[Exception], ...]:
         """What it raises; its words may tell about records."""
 
-    def ask(self, sql: str, lent: Lent = NOTHING) -> list[tuple[Any, ...]]:
+    def ask(self, sql: str, side_tables: SideTables = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question, as exact Python numbers."""
 
-    def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
+    def columns(self, sql: str, side_tables: SideTables = NOTHING) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays, one a column."""
 
-    def keep(self, sql: str, lent: Lent = NOTHING) -> AnswerTable:
+    def keep(self, sql: str, side_tables: SideTables = NOTHING) -> AnswerTable:
         """The answer to a question, which stays where it is for others that name it."""
 
 
@@ -106,15 +106,15 @@ class InDuckDB:
             for name, kind in kinds.items()
         }
 
-    def ask(self, sql: str, lent: Lent = NOTHING) -> list[tuple[Any, ...]]:
+    def ask(self, sql: str, side_tables: SideTables = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question."""
-        return self._answer(sql, lent).fetchall()
+        return self._answer(sql, side_tables).fetchall()
 
-    def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
+    def columns(self, sql: str, side_tables: SideTables = NOTHING) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays, masked where a cell is NULL."""
-        return self._answer(sql, lent).fetchnumpy()
+        return self._answer(sql, side_tables).fetchnumpy()
 
-    def keep(self, sql: str, lent: Lent = NOTHING) -> AnswerTable:
+    def keep(self, sql: str, side_tables: SideTables = NOTHING) -> AnswerTable:
         """The answer in a table of a connection of our own, which may spill to the disk.
 
         On another's connection nothing is made: the question is asked again each time.
@@ -122,7 +122,7 @@ class InDuckDB:
         if self.own is None:
             return AnswerTable(f"({sql})")
         table = AnswerTable(f"sourdine_answer_{next(_numbers)}")
-        self._answer(f"CREATE TEMP TABLE {table.name} AS {sql}", lent)
+        self._answer(f"CREATE TEMP TABLE {table.name} AS {sql}", side_tables)
         weakref.finalize(table, _drop, self.own, table.name).atexit = False
         return table
 
@@ -133,9 +133,11 @@ class InDuckDB:
             self.prepare()
         return self.connection
 
-    def _answer(self, sql: str, lent: Lent) -> "duckdb.DuckDBPyRelation | duckdb.DuckDBPyConnection":
+    def _answer(
+        self, sql: str, side_tables: SideTables
+    ) -> "duckdb.DuckDBPyRelation | duckdb.DuckDBPyConnection":
         """The answer of the engine; a connection of our own knows the table by its name."""
-        tables = {name: dict(columns) for name, columns in lent.items()}
+        tables = {name: dict(columns) for name, columns in side_tables.items()}
         if self.own is not None:
             for name, columns in tables.items():
                 self.own.register(name, columns)

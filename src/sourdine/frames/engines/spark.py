@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.frames.engines.dialect import Dialect
-from sourdine.frames.engines.engine import NOTHING, AnswerTable, Lent
+from sourdine.frames.engines.engine import NOTHING, AnswerTable, SideTables
 from sourdine.frames.engines.types import NUMERAL, Family, family
 
 _KINDS = {
@@ -195,23 +195,23 @@ class InSpark:
             kinds.append(Py4JError)
         return tuple(kinds)
 
-    def ask(self, sql: str, lent: Lent = NOTHING) -> list[tuple[Any, ...]]:
+    def ask(self, sql: str, side_tables: SideTables = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question."""
-        with self._lending(sql, lent) as question:
+        with self._lending(sql, side_tables) as question:
             return [tuple(row) for row in self._session.sql(question).collect()]
 
-    def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
+    def columns(self, sql: str, side_tables: SideTables = NOTHING) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays, masked where a cell is NULL."""
-        with self._lending(sql, lent) as question:
+        with self._lending(sql, side_tables) as question:
             answer = self._session.sql(question).toArrow()
         return {name: _array(answer.column(name)) for name in answer.column_names}
 
-    def keep(self, sql: str, lent: Lent = NOTHING) -> AnswerTable:
+    def keep(self, sql: str, side_tables: SideTables = NOTHING) -> AnswerTable:
         """The answer on the disks of the cluster, under a name of our own in its session."""
         from pyspark import StorageLevel
 
         table = AnswerTable(f"sourdine_answer_{secrets.token_hex(8)}")
-        with self._lending(sql, lent) as question:
+        with self._lending(sql, side_tables) as question:
             answer = self._session.sql(question).persist(StorageLevel.DISK_ONLY)
             answer.createOrReplaceTempView(table.name)
             answer.count()  # computed while what is lent is there
@@ -219,16 +219,16 @@ class InSpark:
         return table
 
     @contextlib.contextmanager
-    def _lending(self, sql: str, lent: Lent) -> Iterator[str]:
+    def _lending(self, sql: str, side_tables: SideTables) -> Iterator[str]:
         """The question, with each small table of ours under a name that nobody else has.
 
         Meanwhile PySpark does not write out errors, whose words may tell about records.
         """
-        names = {name: f"{name}_{secrets.token_hex(8)}" for name in lent}
+        names = {name: f"{name}_{secrets.token_hex(8)}" for name in side_tables}
         words = logging.getLogger(_WORDS)
         before, words.disabled = words.disabled, True
         try:
-            for name, columns in lent.items():
+            for name, columns in side_tables.items():
                 self._session.createDataFrame(_rows(columns)).createOrReplaceTempView(names[name])
                 sql = re.sub(rf"\b{name}\b", names[name], sql)
             yield sql

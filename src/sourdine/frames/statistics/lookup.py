@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.frames.engines.dialect import Dialect
-from sourdine.frames.engines.engine import Lent
+from sourdine.frames.engines.engine import SideTables
 from sourdine.frames.expression import Grouping
 from sourdine.frames.keys import values_of
 
@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 _KEY, _PLACE = "known key", "known place"
 
 
-def side_tables(by: Sequence[Grouping]) -> Lent:
+def side_tables(by: Sequence[Grouping]) -> SideTables:
     """The tables of the keys of those groupings that have many."""
     return {
         f"sourdine_keys_{i}": {_KEY: values_of(each.keys), _PLACE: np.arange(len(each.keys), dtype=np.int64)}

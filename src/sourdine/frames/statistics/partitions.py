@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.engines.engine import AnswerTable, Lent
+from sourdine.frames.engines.engine import AnswerTable, SideTables
 from sourdine.frames.expression import Grouping, fit
 from sourdine.frames.keys import TEXT, Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
@@ -63,7 +63,7 @@ class KeyCounts:
         ranks = (places - (ends - self.many)[which])[part] + 1
         # those of many units are all chosen, as a rule, and need no rank
         rows = f"SELECT {self._marks} FROM {self.table.name} WHERE units >= {self._least(first)}"
-        side_tables: Lent = {}
+        side_tables: SideTables = {}
         if ranks.size:
             side_tables = {_CHOSEN: {"units": self.units[which[part]], "rank": ranks.astype(np.int64)}}
             rows += f" UNION ALL {self._ranked}"

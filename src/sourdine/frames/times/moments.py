@@ -73,8 +73,8 @@ def time_in(column_sql: str, column: Date | Datetime, kind: str, dialect: Dialec
             return _of_dates(column_sql, column, dialect)
         case Family.TEXT:
             return _counted(column_sql, column, _formats(column)[0].zoned, dialect)
-        case found:
-            return _counted(column_sql, column, found is Family.ZONED, dialect)
+        case family_of_times:
+            return _counted(column_sql, column, family_of_times is Family.ZONED, dialect)
 
 
 @dataclass(frozen=True)
