@@ -54,9 +54,7 @@ class RememberedEngine:
         return self.base.keep(sql, side_tables)
 
     def _once(self, way: str, sql: str, side_tables: SideTables) -> Any:
-        said = repr(
-            {name: {each: held.tolist() for each, held in of.items()} for name, of in side_tables.items()}
-        )
+        text = repr({name: {k: v.tolist() for k, v in table.items()} for name, table in side_tables.items()})
         if (way, sql, text) not in self.answers:
             self.answers[way, sql, text] = getattr(self.base, way)(sql, side_tables)
         return self.answers[way, sql, text]
