@@ -22,7 +22,7 @@ THEMES = {
     "cli/train": "data",
     "collector": "attacks",
     "core/randomness": "ones",
-    "estimators": "checks sensitivity",
+    "estimators": "audit checks sensitivity",
     "frames": "identity names stability",
     "frames/expressions": "derived engines",
     "learning": "card group_norm",

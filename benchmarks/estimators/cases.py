@@ -4,6 +4,7 @@ Only numpy is needed, since all environments read this file.
 """
 
 import csv
+import functools
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,6 +111,7 @@ def split(name: str, run: int) -> Split:
     return _adult() if name == "adult" else _pima(run)
 
 
+@functools.cache
 def _adult() -> Split:
     parts = []
     for part in ("train", "test"):

@@ -5,12 +5,12 @@ import warnings
 from typing import Any
 
 import numpy as np
-from diffprivlib.models import GaussianNB, LogisticRegression
+from diffprivlib.models import GaussianNB, LogisticRegression, RandomForestClassifier
 
 from benchmarks.estimators.cases import Split, judged, split
 from benchmarks.peers import Answer, Question, serve
 
-MODELS = ("logistic", "naive Bayes")
+MODELS = ("logistic", "naive Bayes", "forest")
 
 
 def prepared(table: Split, rows: Any, one_hot: bool) -> Any:
@@ -33,6 +33,10 @@ def answer(question: Question) -> Answer:
     start = time.process_time()
     if question["model"] == "naive Bayes":
         found: Any = GaussianNB(epsilon=epsilon, bounds=(-1, 1), priors=None)
+    elif question["model"] == "forest":
+        found = RandomForestClassifier(
+            n_estimators=10, max_depth=5, epsilon=epsilon, bounds=(-1, 1), classes=[0, 1]
+        )
     else:
         widest = sum(1 for _ in table.columns) if one_hot else rows.shape[1]
         found = LogisticRegression(epsilon=epsilon, data_norm=float(np.sqrt(widest)), max_iter=500)

@@ -205,7 +205,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True  # an error over a value would tell of it
         tags.input_tags.sparse = False
-        tags.non_deterministic = self.random_state is None
         return tags
 
 
