@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.estimators.rows import Floats, as_given, one_pair, real_rows
+from sourdine.estimators.rows import Floats, one_pair, real_rows
+from sourdine.estimators.shapes import matrix
 
 _MOST_BINS = 1 << 12
 
@@ -125,16 +126,14 @@ class Binner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: object, y: object = None) -> Self:
         """Check the declaration against the number of columns; values are not read."""
-        looked = validate_data(self, as_given(X), dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+        looked = matrix(self, X, reset=True)
         self.rules_ = bin_rules("Binner", self.bounds, self.bins, looked.shape[1])
         return self
 
     def transform(self, X: object) -> Floats:
         """The bins of every row; each row is read by itself."""
         check_is_fitted(self)
-        looked = validate_data(
-            self, as_given(X), dtype=None, ensure_all_finite=False, ensure_min_samples=0, reset=False
-        )
+        looked = matrix(self, X, reset=False)
         width = sum(rule.bins for rule in self.rules_)
         out, start = np.zeros((len(looked), width)), 0
         for rule, values in zip(self.rules_, looked.T, strict=True):

@@ -18,8 +18,9 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
 from sourdine.estimators.components import ProductsPlan, centred, units
 from sourdine.estimators.moments import ConstantRule, blocks, deviation, row_distance
-from sourdine.estimators.payment import Array, FitBudget, FitPlan, PrivateEstimator, rows_of
+from sourdine.estimators.payment import FitBudget, FitPlan, PrivateEstimator
 from sourdine.estimators.rows import Floats, RowRule
+from sourdine.estimators.shapes import Array, used_matrix
 from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
 
 _BEGIN = Fraction(1, 3)  # of the budget for the covariance
@@ -183,7 +184,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
 
     def transform(self, X: object) -> Floats:
         """The distance of each row to each centre."""
-        looked = rows_of(self, X)
+        looked = used_matrix(self, X)
         widths, middles = units(self.rule_)
         within = self.rule_.rule.scaled(looked) * self.rule_.share * widths + middles
         apart = within[:, None, :] - self.cluster_centers_[None, :, :]

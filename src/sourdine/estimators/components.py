@@ -13,8 +13,9 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.randomness.bits import Bits
 from sourdine.estimators.moments import ConstantRule, NoisyProducts, ProductSums, blocks, draw, finest
-from sourdine.estimators.payment import Array, FitBudget, FitPlan, PrivateEstimator, rows_of
+from sourdine.estimators.payment import FitBudget, FitPlan, PrivateEstimator
 from sourdine.estimators.rows import Floats, RowRule
+from sourdine.estimators.shapes import Array, used_matrix
 from sourdine.mechanisms.gaussian import Gaussian
 
 
@@ -143,7 +144,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
 
     def transform(self, X: object) -> Floats:
         """The rows along each component; a row is brought within its bounds and norm first."""
-        looked = rows_of(self, X)
+        looked = used_matrix(self, X)
         widths, middles = units(self.rule_)
         within = self.rule_.rule.scaled(looked) * self.rule_.share * widths + middles
         found: Floats = (within - self.mean_) @ self.components_.T

@@ -19,15 +19,14 @@ from sourdine.core.late import ndtri
 from sourdine.core.randomness.bits import Bits
 from sourdine.estimators.moments import ConstantRule, NoisyProducts, ProductSums, blocks, draw, finest
 from sourdine.estimators.payment import (
-    Array,
     FitBudget,
     FitPlan,
     PrivateEstimator,
     codes,
     declared_classes,
-    rows_of,
 )
 from sourdine.estimators.rows import Floats, Pair, RowRule, one_pair
+from sourdine.estimators.shapes import Array, used_matrix
 from sourdine.mechanisms.gaussian import Gaussian
 
 RIDGE = 1.0
@@ -137,7 +136,7 @@ class LinearModel(PrivateEstimator):
         return self._fit(X, y)
 
     def _scores(self, rows: object) -> Floats:
-        looked = rows_of(self, rows)
+        looked = used_matrix(self, rows)
         return self.rule_.scaled(looked) @ self.weights_
 
     def _factors(self) -> tuple[Floats, Floats]:

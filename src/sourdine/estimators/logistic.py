@@ -24,13 +24,9 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
 from sourdine.estimators.linear import EquationsPlan, LinearClassifier, TargetRule
 from sourdine.estimators.moments import ConstantRule, blocks, deviation, row_distance
-from sourdine.estimators.payment import (
-    Array,
-    FitBudget,
-    FitPlan,
-    codes,
-)
+from sourdine.estimators.payment import FitBudget, FitPlan, codes
 from sourdine.estimators.rows import Floats
+from sourdine.estimators.shapes import Array
 from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
 
 _ONE = 1 << 12  # a chance of 1

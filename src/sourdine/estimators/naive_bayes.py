@@ -17,15 +17,14 @@ from sourdine.core.randomness.bits import Bits
 from sourdine.estimators.binning import BinRule, bin_rules
 from sourdine.estimators.moments import deviation
 from sourdine.estimators.payment import (
-    Array,
     FitBudget,
     FitPlan,
     PrivateEstimator,
     codes,
     declared_classes,
-    rows_of,
 )
 from sourdine.estimators.rows import Floats
+from sourdine.estimators.shapes import Array, used_matrix
 from sourdine.mechanisms.gaussian import Gaussian
 
 
@@ -135,7 +134,7 @@ class NaiveBayes(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def predict_joint_log_proba(self, X: object) -> Floats:
         """The logarithm of the chance of each class together with the row."""
-        looked, start = rows_of(self, X), 0
+        looked, start = used_matrix(self, X), 0
         found = np.tile(self.log_classes_, (len(looked), 1))
         for rule, values in zip(self.rules_, looked.T, strict=True):
             places = rule.places(values)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from types import FrameType
-from typing import Any, ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sourdine.accounting.certificate.card import Card
 from sourdine.accounting.ledger import Ledger, Receipt
@@ -29,10 +29,10 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import plain
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.estimators.rows import MOST_COLUMNS, MOST_ROWS, as_given
+from sourdine.estimators.rows import MOST_COLUMNS
+from sourdine.estimators.shapes import Array, fitted_pair, refuse_other_kind
 from sourdine.testing import SeededBits
 
-Array = NDArray[Any]
 _MOST_EPSILON = 1 << 20
 FORMAT = "sourdine.estimator/1"
 
@@ -101,10 +101,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _fit(self, rows: object, targets: object = None) -> Self:
         """Look at shapes, plan, pay, read."""
         bits = seeded_or_system(self, self.random_state)
-        looked, labels = look(self, rows, targets)
+        looked, labels = fitted_pair(self, rows, targets)
         with opened(self.ledger) as payer:
             neighbours = Neighbours.ADD_REMOVE if payer is None else payer.terms.neighbours
             plan = self.plan(looked.shape[1], neighbours)
+            if hasattr(self, "classes_"):
+                refuse_other_kind(type(self).__name__, self.classes_, targets)
             receipt = None
             if payer is not None:
                 receipt = payer.charge(
@@ -220,34 +222,6 @@ _SEEDED = "A random_state makes the noise repeatable: this model protects nobody
 _EXACT = "Fitted inside a cross-validation, whose exact scores are not private."
 
 
-def look(estimator: PrivateEstimator, rows: object, targets: object) -> tuple[Array, Array | None]:
-    """Rows and targets as arrays; what is checked is their shape, never a value."""
-    given = as_given(rows) if estimator.__sklearn_tags__().input_tags.string else rows
-    looked = validate_data(
-        estimator, given, dtype=None, ensure_all_finite=False, ensure_min_samples=0, reset=True
-    )
-    if len(looked) > MOST_ROWS:
-        raise InvalidParameter(f"{type(estimator).__name__} takes at most 2^28 rows at once.")
-    if targets is None:
-        if estimator.__sklearn_tags__().target_tags.required:
-            raise InvalidParameter(
-                f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
-                "Pass a class or a number for each row."
-            )
-        return looked, None
-    labels = column_or_1d(targets, warn=True)
-    check_consistent_length(looked, labels)
-    return looked, labels
-
-
-def rows_of(estimator: PrivateEstimator, rows: object) -> Array:
-    """Rows that a fitted model is used on."""
-    check_is_fitted(estimator, "spends_")
-    given = as_given(rows) if estimator.__sklearn_tags__().input_tags.string else rows
-    found: Array = validate_data(estimator, given, dtype=None, ensure_all_finite=False, reset=False)
-    return found
-
-
 def budget_of(estimator: PrivateEstimator, neighbours: Neighbours) -> FitBudget:
     """What the declared epsilon and delta allow."""
     owner = type(estimator).__name__
@@ -327,7 +301,7 @@ def _plain(value: object) -> object:
     """A value as JSON has it; what is no number is None."""
     if isinstance(value, np.ndarray):
         return _plain(value.tolist())
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | range):
         return [_plain(each) for each in value]
     if isinstance(value, np.generic):
         return _plain(value.item())

@@ -9,7 +9,9 @@ in any order; what is summed afterwards are whole numbers below 2^53, and no row
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,18 +92,13 @@ class RowRule:
         return self.whole(values, float(1 << 30)) / (1 << 30)
 
 
-def as_given(rows: object) -> object:
-    """A list of rows with each item as it is: NumPy would make texts of numbers that stand beside texts."""
-    return np.array(rows, dtype=np.object_) if isinstance(rows, list) and rows else rows
-
-
 def real_rows(values: ArrayLike, width: int) -> Floats:
     """A matrix of floats; an item that is no number becomes NaN, and is no error, which would tell of it."""
     array = grid.numbers(values)
     if array.ndim != 2 or array.shape[1] != width:
         raise InvalidParameter(
-            f"Rows of {width} numbers are wanted, one below the other, and the array has the shape "
-            f"{array.shape}. Pass a matrix with a row a record."
+            f"Rows of {width} numbers are wanted, one below the other, and each has the shape "
+            f"{array.shape[1:]}. Pass a matrix with a row a record."
         )
     if array.dtype == np.object_:
         return np.array([_float(item) for item in array.flat], np.float64).reshape(array.shape)
@@ -109,17 +106,22 @@ def real_rows(values: ArrayLike, width: int) -> Floats:
         raise InvalidParameter(
             f"The columns hold {array.dtype}, which are not numbers. Encode them first, as with Binner."
         )
-    return array.astype(np.float64)
+    with np.errstate(over="ignore"):  # a warning would tell of a value
+        return array.astype(np.float64)
 
 
 def _float(item: object) -> float:
-    """One item of a mixed array; NaN for what is no number."""
-    if isinstance(item, str | bytes):
+    """One item of a mixed array; NaN for what is no number.
+
+    >>> [_float(item) for item in (3, "3", None, Fraction(10**400), -(10**400), Decimal("sNaN"))]
+    [3.0, nan, nan, inf, -inf, nan]
+    """
+    if not isinstance(item, Real | Decimal | np.bool_):
         return math.nan
     try:
-        return float(item)  # type: ignore[arg-type]
+        return float(item)
     except OverflowError:
-        return math.inf if isinstance(item, int) and item > 0 else -math.inf
+        return math.inf if item > 0 else -math.inf
     except (TypeError, ValueError):
         return math.nan
 

@@ -14,8 +14,9 @@ from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
 from sourdine.estimators.moments import blocks, deviation, row_distance
-from sourdine.estimators.payment import Array, FitBudget, FitPlan, PrivateEstimator, rows_of
+from sourdine.estimators.payment import FitBudget, FitPlan, PrivateEstimator
 from sourdine.estimators.rows import Floats, Pair, RowRule
+from sourdine.estimators.shapes import Array, used_matrix
 from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
 
 
@@ -129,8 +130,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
 
     def transform(self, X: object) -> Floats:
         """The columns less their mean, by their deviation."""
-        assert hasattr(self, "rule_") or rows_of(self, X) is not None
-        spread = self.rule_.spread(rows_of(self, X))
+        looked = used_matrix(self, X)
+        spread = self.rule_.spread(looked)
         assert self.rule_.bounds is not None
         lower, upper = (np.array(ends) for ends in zip(*self.rule_.bounds, strict=True))
         return self._scaled(spread * (upper / 2 - lower / 2) + (lower / 2 + upper / 2))

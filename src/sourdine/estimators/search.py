@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.budget import ConcentratedBudget
@@ -22,8 +22,9 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours, root_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
-from sourdine.estimators.payment import Array, PrivateEstimator, seeded_or_system
+from sourdine.estimators.payment import PrivateEstimator, seeded_or_system
 from sourdine.estimators.rows import Pair, one_pair
+from sourdine.estimators.shapes import Array, column, matrix
 from sourdine.mechanisms.gaussian import Gaussian
 from sourdine.mechanisms.selection import Exponential
 
@@ -93,8 +94,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         epsilon = float(check.positive(owner, "epsilon", self.epsilon, 1 << 20))
         delta = float(check.inside(owner, "delta", self.delta, 0, 1))
         ends = None if is_classifier(self.estimator) else self._ends()
-        rows = validate_data(self, X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
-        labels = column_or_1d(y, warn=True)
+        rows = matrix(self, X, reset=True)
+        labels = column(owner, y, rows)
         settings = list(ParameterGrid(self.param_grid))
         budget = SearchBudget.within(ConcentratedBudget.within(epsilon, delta).limit, len(settings))
         candidates = [self._prepared(each, budget.each, delta) for each in settings]
