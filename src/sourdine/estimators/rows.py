@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -116,7 +115,7 @@ def _float(item: object) -> float:
     >>> [_float(item) for item in (3, "3", None, Fraction(10**400), -(10**400), Decimal("sNaN"))]
     [3.0, nan, nan, inf, -inf, nan]
     """
-    if not isinstance(item, Real | Decimal | np.bool_):
+    if not isinstance(item, int | float | Fraction | Decimal | np.number | np.bool_):
         return math.nan
     try:
         return float(item)

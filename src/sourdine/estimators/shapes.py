@@ -36,8 +36,9 @@ def as_given(values: object) -> object:
     if isinstance(values, list | tuple | range):
         return np.array(values, dtype=np.object_) if len(values) else values
     if isinstance(values, np.ma.MaskedArray):
-        kept = values.astype(np.float64 if values.dtype.kind in "fiub" else np.object_)
-        return kept.filled(np.nan)
+        kept = np.array(values.data, np.float64 if values.dtype.kind in "fiub" else np.object_)
+        kept[np.ma.getmaskarray(values)] = np.nan
+        return kept
     return values
 
 
