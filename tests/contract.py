@@ -17,7 +17,7 @@ from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.local import FrequencyOracle
 
-ROOMS = ("mechanisms", "learning", "local", "local.rappor", "tables.quantiles")
+ROOMS = ("mechanisms", "learning", "local", "local.rappor", "local.words", "tables.quantiles")
 
 
 def mechanisms() -> Iterator[type[Mechanism]]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from sourdine import learning, local, mechanisms
 from sourdine.core.mechanism import Mechanism
+from sourdine.local import words
 from sourdine.tables import quantiles
 from tests import (
     bit_laws,
@@ -22,6 +23,7 @@ from tests import (
     quantile_laws,
     rappor_laws,
     series_laws,
+    word_laws,
 )
 
 Law = dict[int, float]
@@ -136,6 +138,7 @@ LAWS: dict[type, Callable[[Any, Any], Law]] = {
     quantiles.RecursiveQuantiles: quantile_laws.recursive,
     quantiles.ThresholdHistogram: quantile_laws.threshold,
     **rappor_laws.LAWS,
+    words.WordTree: word_laws.supports,
 }
 
 NOISE: dict[type, str | None] = {
@@ -178,6 +181,7 @@ NOISE: dict[type, str | None] = {
     quantiles.RecursiveQuantiles: "epsilon",
     quantiles.ThresholdHistogram: "epsilon",
     **rappor_laws.NOISE,
+    words.WordTree: "epsilon",
 }
 """The parameter of each mechanism that the contract puts 10 % off, to see the law test refuse it; None when
 it has no parameter, and its own test refuses a wrong law."""

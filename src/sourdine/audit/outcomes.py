@@ -130,7 +130,7 @@ def _cells(together: Integers, most: int) -> Integers:
         starts.append(following)
 
 
-_ROOMS = ("mechanisms", "tables.quantiles", "local", "local.rappor")
+_ROOMS = ("mechanisms", "tables.quantiles", "local", "local.rappor", "local.words")
 
 
 def kinds() -> dict[str, type[Mechanism]]:

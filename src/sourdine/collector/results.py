@@ -6,6 +6,8 @@ Reports are private by themselves, so whatever is computed of them costs nobody 
 import threading
 from fractions import Fraction
 
+import numpy as np
+
 from sourdine.collector.announcement import Announcement
 from sourdine.collector.settings import CollectorSettings
 from sourdine.collector.store import ReportStore, RunningCounts, StoredQuestion, line_faults
@@ -14,12 +16,14 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, parse, shorten_up
 from sourdine.local.estimate import Counts
-from sourdine.local.rappor.rappor import BloomOracle
 from sourdine.local.survey_result import in_rows, survey_document
+from sourdine.local.words import WordFindings, WordTree, find_words, words_document
 from sourdine.report.pages.page import Page, Section
 from sourdine.report.survey.page import survey_page, widest_half
+from sourdine.report.survey.words import words_page
 
 _MOST_HISTORY = 400  # points of how intervals narrowed
+_SEARCH_AGAIN = 1.01  # times as many reports as at the last search for words
 
 
 class StoreResults:
@@ -31,6 +35,7 @@ class StoreResults:
         self._store: ReportStore | None = None
         self._running: dict[int, RunningCounts] = {}
         self._history: dict[int, list[tuple[int, float]]] = {}
+        self._findings: dict[int, WordFindings] = {}
 
     def _open(self) -> ReportStore:
         if self._store is None:
@@ -67,6 +72,13 @@ class StoreResults:
         """The live page of a question."""
         counts = self.counts(question)
         announcement = question.signed.announcement
+        if isinstance(question.question.oracle, WordTree):
+            return words_page(
+                question.question,
+                self.findings(question, question.question.oracle),
+                faults=self.faults(question),
+                terms=announced_terms(announcement),
+            ).html()
         history = self._history.setdefault(question.number, [])
         page = survey_page(
             question.question,
@@ -75,12 +87,22 @@ class StoreResults:
             terms=announced_terms(announcement),
             history=history,
         )
-        if counts.reports and not isinstance(question.question.oracle, BloomOracle):
+        if counts.reports and not question.question.oracle.takes_words:
             widest = widest_half(in_rows(question.question.estimate(counts)))
             if not history or counts.reports > 1.01 * history[-1][0]:
                 history.append((counts.reports, widest))
                 del history[1 : -_MOST_HISTORY or None]
         return page.html()
+
+    def findings(self, question: StoredQuestion, oracle: WordTree) -> WordFindings:
+        """The words that the single reports of now tell, searched anew once there are a hundredth more."""
+        with self._lock:
+            store, last = self._open(), self._findings.get(question.number)
+            parts = [rows for _, rows in store.stream(question.number, None)]
+            rows = np.concatenate([np.zeros((0, oracle.width), np.uint8), *parts])
+            if last is None or not last.reports <= len(rows) <= _SEARCH_AGAIN * last.reports:
+                last = self._findings[question.number] = find_words(oracle, rows)
+            return last
 
     def list_page(self) -> str:
         """The questions of the store, with links to their pages."""
@@ -99,6 +121,10 @@ class StoreResults:
 
     def estimates(self, question: StoredQuestion, confidence: float) -> dict[str, object]:
         """What the reports say so far, for machines."""
+        oracle = question.question.oracle
+        if isinstance(oracle, WordTree):
+            content = words_document(question.question, self.findings(question, oracle))
+            return content | {"quarantined": self.faults(question)}
         counts = self.counts(question)
         content = survey_document(question.question, counts, confidence)
         return content | {"quarantined": self.faults(question)}

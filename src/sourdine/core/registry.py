@@ -55,6 +55,7 @@ TABLE: dict[str, str] = {
     "basic-rappor/1": "sourdine.local.rappor.basic:BasicRappor",
     "one-time-rappor/1": "sourdine.local.rappor.rappor:OneTimeRappor",
     "rappor/1": "sourdine.local.rappor.rappor:Rappor",
+    "word-tree/1": "sourdine.local.words.tree:WordTree",
     "inverse-sensitivity/1": "sourdine.tables.quantiles.inverse:InverseSensitivity",
     "joint-exponential/1": "sourdine.tables.quantiles.joint:JointExponential",
     "naive-laplace/1": "sourdine.tables.quantiles.naive:NaiveLaplace",

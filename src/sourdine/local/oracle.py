@@ -10,7 +10,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,9 @@ class Oracle(Mechanism):
     most epsilon about the value it was made of.
     """
 
+    takes_words: ClassVar[bool] = False
+    """Whether values are words: then counts alone do not tell which there are."""
+
     @property
     def identity(self) -> str:
         """The SHA-256 of all parameters, in 64 hexadecimal digits.
@@ -55,6 +58,14 @@ class Oracle(Mechanism):
     @abstractmethod
     def spend(self) -> Spend:
         """What one report costs the person it is about."""
+
+    @property
+    def favours(self) -> tuple[Favours, ...]:
+        """Of every kind of two values, which share of all reports favours the one, the other and both.
+
+        None where reports do more than favour a value or not: then a shuffle is accounted by epsilon.
+        """
+        return ()
 
     @property
     @abstractmethod
@@ -189,14 +200,6 @@ class FrequencyOracle(Oracle, Response):
     @property
     def spend(self) -> Spend:
         return Spend(mechanism=self, distance=Distance.hamming())
-
-    @property
-    def favours(self) -> tuple[Favours, ...]:
-        """Of every kind of two categories, which share of all reports favours the one, the other and both.
-
-        None where reports do more than favour a category or not: then a shuffle is accounted by epsilon.
-        """
-        return ()
 
     @abstractmethod
     def supports(self, counts: Counts) -> NDArray[np.int64]:

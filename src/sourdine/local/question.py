@@ -54,7 +54,7 @@ class Question:
 
     def _check_labels(self) -> None:
         if not isinstance(self.oracle, FrequencyOracle):
-            raise check.fail("Question", "labels", "be left out for numbers", self.labels)
+            raise check.fail("Question", "labels", "be left out for numbers and words", self.labels)
         if len(self.labels) != self.oracle.categories:
             must = f"be {self.oracle.categories}, one a category"
             raise check.fail("Question", "labels", must, len(self.labels))
@@ -88,6 +88,8 @@ class Question:
 
         Numbers beyond their bounds are no mistake: every numeric oracle takes the nearest bound.
         """
+        if self.oracle.takes_words:
+            return np.array(answers, dtype=object)
         if not isinstance(self.oracle, FrequencyOracle):
             return self._array([_real(answer) for answer in answers], "a number", "Write it like 3.5.")
         count = self.oracle.categories

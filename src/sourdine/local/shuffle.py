@@ -24,7 +24,7 @@ from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.local.estimate import Estimate
-from sourdine.local.oracle import Bytes, FrequencyOracle, Oracle
+from sourdine.local.oracle import Bytes, Oracle
 from sourdine.local.rappor.rappor import BloomOracle
 
 _NAME = 16  # bytes of a blinded name
@@ -191,8 +191,7 @@ def amplified(oracle: Oracle, reports: int, delta: float) -> Bracket:
             "private before it. Choose other parameters."
         )
     clones = shuffle_model(local, reports, delta)
-    kinds = oracle.favours if isinstance(oracle, FrequencyOracle) else ()
-    brackets = [blanket_model(kind, local, reports, delta) for kind in kinds]
+    brackets = [blanket_model(kind, local, reports, delta) for kind in oracle.favours]
     if not brackets:
         return Bracket(0.0, clones)
     upper = min(clones, max(each.upper for each in brackets))

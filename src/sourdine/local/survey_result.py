@@ -11,7 +11,6 @@ from sourdine.local.estimate import Counts, Estimate, Floats
 from sourdine.local.oracle import FrequencyOracle
 from sourdine.local.poisoning import Reach, Sign, attackers_reach, has_reach, signs_of_counts
 from sourdine.local.question import Question
-from sourdine.local.rappor.rappor import BloomOracle
 
 
 def survey_document(
@@ -22,7 +21,7 @@ def survey_document(
     Words need a list of candidates to be read by, so they have none here either. How far a share of attackers
     could have moved each estimate stands beside it, and what tests of made-up reports say.
     """
-    if counts.reports == 0 or isinstance(question.oracle, BloomOracle):
+    if counts.reports == 0 or question.oracle.takes_words:
         return _head(question, counts.reports, confidence) | {"answers": [], "attackers": None, "quality": []}
     answer = in_rows(question.estimate(counts, confidence))
     reach = attackers_reach(question.oracle, answer, attackers) if has_reach(question.oracle) else None

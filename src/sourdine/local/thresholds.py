@@ -21,6 +21,7 @@ from sourdine.local.numeric.duchi import Duchi
 from sourdine.local.numeric.piecewise import Hybrid, Piecewise, SquareWave
 from sourdine.local.oracle import Oracle
 from sourdine.local.rappor.basic import BasicOneTimeRappor, BasicRappor
+from sourdine.local.words.tree import WordTree
 
 _BITS = 256
 Thresholds = dict[str, list[str]]
@@ -40,7 +41,7 @@ def thresholds(oracle: Oracle) -> Thresholds:
     match oracle:
         case GRR(epsilon=epsilon, categories=k):
             return {"truth": _odds(epsilon, Fraction(1, k - 1))}
-        case OLH(epsilon=epsilon, groups=g):
+        case OLH(epsilon=epsilon, groups=g) | WordTree(epsilon=epsilon, groups=g):
             return {"shift": _written(WeightTerms((1,) * g, (epsilon, *(0,) * (g - 1))))}
         case HadamardResponse(epsilon=epsilon, blocks=blocks):
             others = (2 * (blocks - 1),) if blocks > 1 else ()

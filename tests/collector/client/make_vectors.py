@@ -35,6 +35,7 @@ from sourdine.local.memoization import KeyedBits
 from sourdine.local.rappor import BasicOneTimeRappor, BasicRappor, Device
 from sourdine.local.rappor.oracle import RapporOracle
 from sourdine.local.thresholds import thresholds
+from sourdine.local.words import WordMemo, WordTree
 from sourdine.testing import ScriptedBits
 
 FILE = Path(__file__).parents[3] / "src/sourdine/collector/client/vectors.json"
@@ -70,13 +71,38 @@ ORACLES: list[Oracle] = [
     BasicRappor(categories=8, f=Fraction(1, 2), p=Fraction(1, 2), q=Fraction(3, 4)),
     BasicRappor(categories=100, f=Fraction(1, 3), p=Fraction(1, 5), q=Fraction(2, 3)),
     BasicOneTimeRappor(categories=9, f=Fraction(1, 2)),
+    WordTree(epsilon=1),
+    WordTree(epsilon=Fraction(5, 2), letters=6),
+    WordTree(epsilon=4, alphabet="äößabcдж"),
+    WordTree(epsilon=Fraction(1, 3), letters=3, groups=2),
 ]
-AHEAD = {GRR: 0, HadamardResponse: 0, SubsetSelection: 0, ProjectiveGeometry: 0, OLH: 1, Duchi: 1}
+WORDS = [
+    "tea",
+    "Crème brûlée",
+    "",
+    "o'neill-smith & sons",
+    "ÄÖÜ ß ﬁ",
+    "Дождь",
+    "ΣΑΣ 12",
+    "zzzzzzzzzzzzzzz",
+    "İstanbul",
+]
+AHEAD: dict[type[Oracle], int] = {
+    GRR: 0,
+    HadamardResponse: 0,
+    SubsetSelection: 0,
+    ProjectiveGeometry: 0,
+    OLH: 1,
+    Duchi: 1,
+    WordTree: 5,
+}
 """How many words an oracle draws before it compares one with thresholds."""
 
 
-def answer(oracle: Oracle, dice: random.Random) -> float:
+def answer(oracle: Oracle, dice: random.Random) -> Any:
     """Any answer; numbers a little beyond the bounds too."""
+    if isinstance(oracle, WordTree):
+        return dice.choice(WORDS)
     if hasattr(oracle, "categories"):
         return dice.randrange(oracle.categories)
     lower, upper = float(oracle.lower), float(oracle.upper)  # type: ignore[attr-defined]
@@ -91,6 +117,9 @@ def report(question: Question, dice: random.Random) -> dict[str, Any]:
         device = Device(oracle=question.oracle, secret=secret, purpose=question.identity)
         row = device.report(value, KeyedBits(fresh))
         return {"secret": secret.hex(), "fresh": fresh.hex(), "value": value, "row": row.tobytes().hex()}
+    if isinstance(question.oracle, WordTree):
+        row = WordMemo(question, secret).row(value)
+        return {"secret": secret.hex(), "value": value, "row": row.tobytes().hex()}
     return {"secret": secret.hex(), "value": value, "row": Memo(question, secret).row(value).tobytes().hex()}
 
 

@@ -25,6 +25,7 @@ from sourdine.local import (
     SubsetSelection,
 )
 from sourdine.local.rappor import BasicOneTimeRappor, BasicRappor, OneTimeRappor, Rappor
+from sourdine.local.words import WordTree
 from sourdine.mechanisms import (
     AboveThreshold,
     BoundedLaplace,
@@ -98,6 +99,7 @@ _WAYS: dict[type[Mechanism], Callable[[Any, ArrayLike, int, Dice], NDArray[Any]]
     TruncatedGeometric: central.draw_truncated,
     TwoCoins: central.draw_two_coins,
     Warner: central.draw_warner,
+    WordTree: reports.draw_words,
 }
 
 

@@ -21,6 +21,7 @@ from sourdine.local.numeric.oracle import ResolvedOracle
 from sourdine.local.numeric.window import WindowOracle
 from sourdine.local.rappor.basic import BasicOneTimeRappor, BasicRappor
 from sourdine.local.rappor.rappor import OneTimeRappor, Rappor
+from sourdine.local.words.tree import WordTree
 
 Answers = NDArray[Any]
 
@@ -136,6 +137,21 @@ def _answered(
     if isinstance(mechanism, OneTimeRappor | BasicOneTimeRappor):
         return lasting
     return dice.random(bits.shape) < np.where(lasting, float(mechanism.q), float(mechanism.p))
+
+
+def draw_words(mechanism: WordTree, value: ArrayLike, count: int, dice: Dice) -> Answers:
+    """A prefix of random length, a random vector for each of its parts, and k-ary response to the product."""
+    g, levels = mechanism.groups, mechanism.levels
+    (parts,) = mechanism.parts([str(np.asarray(value))])
+    level = dice.integers(0, levels, count)
+    seeds = dice.integers(0, mechanism.seeds, (count, levels)) * (np.arange(levels) <= level[:, None])
+    truth = np.zeros(count, np.int64)
+    for i, part in enumerate(parts):
+        truth ^= mechanism.space.dot(seeds[:, i], np.full(count, part))
+    truthful = dice.random(count) < mechanism.channel.p
+    other = (truth + dice.integers(1, g, count)) % g
+    first = (level * g + np.where(truthful, truth, other)).astype(np.uint8)
+    return np.concatenate([first[:, None], seeds.astype(">u2").view(np.uint8).reshape(count, -1)], axis=1)
 
 
 def _each(value: ArrayLike, count: int, reports: Any) -> Answers:

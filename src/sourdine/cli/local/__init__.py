@@ -13,6 +13,7 @@ from sourdine.cli.local import (
     shuffle,
     spec,
     utility,
+    words,
 )
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.command(name="spec")(spec.spec)
 app.command(name="encode")(encode.encode)
 app.command(name="estimate")(estimate.estimate)
+app.command(name="words")(words.words)
 app.command(name="shuffle")(shuffle.shuffle)
 app.command(name="queries")(queries.queries)
 app.command(name="regress")(regress.regress)

@@ -40,12 +40,14 @@ def encode(
 
     from sourdine.local.lines import written
     from sourdine.local.memoization import Memo
+    from sourdine.local.words import WordMemo, WordTree
 
     question = read_question(spec)
     show.check_place(output)
     values = question.values(lines_of(answers))
     starts = range(0, len(values), _CHUNK)
-    memo = None if secret is None else Memo(question, read_secret(secret))
+    kind = WordMemo if isinstance(question.oracle, WordTree) else Memo
+    memo = None if secret is None else kind(question, read_secret(secret))
     parts = []
     for start in show.progress("making reports", starts):
         part = values[start : start + _CHUNK]

@@ -106,12 +106,12 @@ def estimate(
         show.keep(page.html(), html)
     if as_json:
         document = estimate_document(question, answer, values, reach)
-        show.document(document | quality_document(signs) | _apart(files))
+        show.document(document | quality_document(signs) | apart_document(files))
     else:
         _print(question, answer, values, constrain, reach)
         for sentence in alarms(signs):
             show.warn(sentence)
-        _tell(files)
+        tell_apart(files)
 
 
 def _share(text: str) -> Fraction:
@@ -121,14 +121,15 @@ def _share(text: str) -> Fraction:
     return number("local estimate", "attackers", text, 0, Fraction(1, 2))
 
 
-def _apart(files: "FileCounts") -> dict[str, object]:
+def apart_document(files: "FileCounts") -> dict[str, object]:
+    """What was not counted, for machines."""
     return {
         "set_apart": {str(fault): count for fault, count in files.faults.items()},
         "copies": [str(path) for path, _ in files.copies],
     }
 
 
-def _tell(files: "FileCounts") -> None:
+def tell_apart(files: "FileCounts") -> None:
     """What was not counted, and why."""
     for words in _not_counted(files):
         show.warn(f"Not counted: {words}.")

@@ -18,9 +18,11 @@ from sourdine.core.format import counted, shorten_up
 
 if TYPE_CHECKING:
     from sourdine.local.oracle import Oracle
+    from sourdine.local.words import WordTree
 
 _FAR = 1 << 60
 _CROWD = 10_000  # people of a forecast
+_MANY = 1_000_000  # where words are to be found
 
 
 def spec(
@@ -33,6 +35,12 @@ def spec(
     ] = None,
     lower: Annotated[str | None, typer.Option(help="For numbers: the least possible answer.")] = None,
     upper: Annotated[str | None, typer.Option(help="For numbers: the greatest possible answer.")] = None,
+    words: Annotated[
+        bool, typer.Option("--words", help="For words that nobody lists: the common ones are found.")
+    ] = False,
+    letters: Annotated[
+        int, typer.Option(help="How many letters of a word count: 3, 6 or 12. Fewer are found better.")
+    ] = 12,
     oracle: Annotated[
         str, typer.Option(help="How reports are made. 'auto' takes the best and says why.")
     ] = "auto",
@@ -44,23 +52,31 @@ def spec(
     """Write the specification of a question. Every report carries its fingerprint.
 
     Examples: sourdine local spec coffee --epsilon 1 --labels labels.txt -o coffee.json ·
-    sourdine local spec age --epsilon 2 --lower 0 --upper 120 --oracle square-wave
+    sourdine local spec age --epsilon 2 --lower 0 --upper 120 --oracle square-wave ·
+    sourdine local spec snack --epsilon 4 --words
     """
     from sourdine.local.choose import frequency_oracle, numeric_oracle
     from sourdine.local.question import Question
+    from sourdine.local.words import WordTree
 
     place = Path(f"{name}.json") if output is None else output
     show.check_place(place)
     level = number("local spec", "epsilon", epsilon, Fraction(1, 1 << 20), 512)
-    if [labels is not None, categories is not None, lower is not None or upper is not None].count(True) != 1:
+    bounded = lower is not None or upper is not None
+    if [labels is not None, categories is not None, bounded, words].count(True) != 1:
         raise InvalidParameter(
-            "A question has either labels, or a number of categories, or a lower and an upper bound. "
-            "Give one of --labels, --categories, or --lower with --upper."
+            "A question has either labels, or a number of categories, or a lower and an upper bound, or is "
+            "about words. Give one of --labels, --categories, --lower with --upper, or --words."
         )
     listed = () if labels is None else tuple(lines_of(labels))
     choice: Oracle
     forecast = ""
-    if lower is not None or upper is not None:
+    if words:
+        choice, why = WordTree(epsilon=level, letters=letters), "WordTree finds words that nobody listed"
+        if oracle != "auto":
+            raise check.fail("local spec", "oracle", "be auto for words", oracle)
+        forecast = f" With {_MANY:,} reports a word is found if about {_told_from(choice):.2g} % have it."
+    elif bounded:
         if lower is None or upper is None:
             raise InvalidParameter("Numbers need both bounds. Give --lower and --upper.")
         ends = [number("local spec", "bounds", bound, -_FAR, _FAR) for bound in (lower, upper)]
@@ -93,6 +109,13 @@ def spec(
     )
     show.line(f"Every new report costs whoever makes it epsilon {shorten_up(float(level), 6)}.")
     show.line(f"Next: sourdine local encode {quote(show.one_line(str(place)))} answers.txt -o reports.txt")
+
+
+def _told_from(oracle: "WordTree") -> float:
+    """The share of devices, in per cent, from which on a word is found half the time."""
+    from sourdine.local.words import least_share
+
+    return 100 * least_share(oracle, _MANY)
 
 
 def simulate(

@@ -63,8 +63,8 @@ export class Question {
   readonly width: number;
   readonly oracle: Oracle;
   static read(file: QuestionFile, beside?: Partial<Announcement>, signature?: SignatureState): Promise<Question>;
-  /** A label as its category, or a number as it is; what is neither is refused. */
-  value(answer: string | number): number;
+  /** A label as its category, a number as it is, or a word as it is told; what is none of them is refused. */
+  value(answer: string | number): number | string;
   /** The line of a packed report, with its end. */
   line(row: Uint8Array): string;
 }
@@ -72,8 +72,8 @@ export class Question {
 /** How reports are drawn: for tests and for those who bring their own stream of words. */
 export interface Oracle {
   readonly width: number;
-  known(value: number): number;
-  sample(value: number, words: Words): Uint8Array;
+  known(value: number | string): number | string;
+  sample(value: number | string, words: Words): Uint8Array;
 }
 
 /** The 64-bit words of a stream of bytes, the lowest byte first. */
@@ -92,8 +92,8 @@ export class Reporter {
   constructor(secret: CryptoKey);
   static create(): Promise<Reporter>;
   static from(bytes: Uint8Array): Promise<Reporter>;
-  row(question: Question, value: number, fresh?: Uint8Array): Promise<Uint8Array>;
-  tag(question: Question, value: number): Promise<string>;
+  row(question: Question, value: number | string, fresh?: Uint8Array): Promise<Uint8Array>;
+  tag(question: Question, value: number | string): Promise<string>;
 }
 
 /** A submission as it leaves the device: nothing else does. */

@@ -805,6 +805,69 @@ class Hybrid extends Window {
   }
 }
 
+/** Words nobody listed: the group of a prefix, of one or more parts of three letters, by local hashing. */
+class WordTree {
+  constructor(description) {
+    const epsilon = epsilonOf(description), g = integer(description, "groups", 2, 32);
+    this.letters = integer(description, "letters", 3, 12);
+    const letters = typeof description.alphabet === "string" ? [...description.alphabet] : [];
+    const plain = letters.every((letter) => letter.normalize("NFKC").toLowerCase() === letter);
+    if (![3, 6, 12].includes(this.letters) || (g & (g - 1)) !== 0 || letters.length < 1 || letters.length > 31
+        || !plain || new Set(letters).size < letters.length) {
+      throw new SourdineError("The question's words are none that this oracle has. Get the question again.");
+    }
+    this.alphabet = letters;
+    this.codes = new Map(letters.map((letter, i) => [letter, i + 1]));
+    this.groups = g;
+    this.levels = this.letters / 3;
+    this.digits = Math.ceil(15 / Math.log2(g));
+    this.seeds = g ** this.digits;
+    this.width = 1 + 2 * this.levels;
+    this.field = Field.of(g);
+    this.price = nearest(epsilon);
+    const total = BigInt(g - 1);
+    this.laws = { shift: new Law(epsilon, Array.from({ length: g - 1 }, (_, i) => [BigInt(i), 1n, total, 1n])) };
+  }
+
+  /** The word as it is told: small letters of the alphabet, marks and unknown letters left out, the rest cut. */
+  known(value) {
+    if (typeof value !== "string") throw new SourdineError("The answer must be a word. Nothing was made.");
+    const out = [];
+    for (const letter of value.normalize("NFKC").toLowerCase()) {
+      const known = this.codes.has(letter) ? [letter] : [...letter.normalize("NFKD")].filter((one) => this.codes.has(one));
+      out.push(...known);
+    }
+    return out.slice(0, this.letters).join("");
+  }
+
+  parts(word) {
+    const codes = [...word].map((letter) => this.codes.get(letter));
+    const at = (i) => codes[i] ?? 0;
+    return Array.from({ length: this.levels }, (_, i) => 1024 * at(3 * i) + 32 * at(3 * i + 1) + at(3 * i + 2));
+  }
+
+  hashed(word) {
+    return [joined(...this.parts(word).map((part) => Uint8Array.of(part >> 8, part & 255)))];
+  }
+
+  sample(word, words) {
+    return this.at(uniform(this.levels, words), this.known(word), words);
+  }
+
+  /** A report at a level. */
+  at(level, word, words) {
+    const seeds = Array.from({ length: this.levels }, () => uniform(this.seeds, words));
+    let response = outcome(this.laws.shift, words);
+    const row = new Uint8Array(this.width);
+    this.parts(word).slice(0, level + 1).forEach((part, i) => {
+      response = this.field.add(response, this.field.dot(seeds[i], part, this.digits));
+      row.set([seeds[i] >> 8, seeds[i] & 255], 1 + 2 * i);
+    });
+    row[0] = level * this.groups + response;
+    return row;
+  }
+}
+
 /** The double nearest to a fraction, ties to even, as Python rounds it. */
 function nearest({ n, d }) {
   if (n === 0n) return 0;
@@ -831,6 +894,7 @@ const ORACLES = {
   "piecewise/1": ["local.Piecewise", (d) => new Window(d, 1024)],
   "square-wave/1": ["local.SquareWave", (d) => new Window(d, 1)],
   "hybrid/1": ["local.Hybrid", (d) => new Hybrid(d)],
+  "word-tree/1": ["word-tree/1", (d) => new WordTree(d)],
 };
 
 // ---------------------------------------------------------------------------------------------------------
@@ -1075,8 +1139,17 @@ export class Reporter {
     const { oracle } = question;
     const known = oracle.known(value);
     if (oracle instanceof Rappor) return this.rappor(question, known, fresh);
+    if (oracle instanceof WordTree) return this.word(question, known);
     const key = await this.mac(TEXT.encode("sourdine memo 1\0"), TEXT.encode(question.identity), ...oracle.hashed(known));
     return drawn(key, (bytes) => oracle.sample(known, new Words(bytes)));
+  }
+
+  /** The report of a word: its level hangs on the secret alone, or reports on several words would tell more. */
+  async word(question, word) {
+    const { oracle } = question, identity = TEXT.encode(question.identity);
+    const [level] = await this.mac(TEXT.encode("sourdine words level 1\0"), identity);
+    const key = await this.mac(TEXT.encode("sourdine words 1\0"), identity, ...oracle.hashed(word));
+    return drawn(key, (bytes) => oracle.at(level % oracle.levels, word, new Words(bytes)));
   }
 
   async rappor(question, value, fresh) {

@@ -147,6 +147,10 @@ class Vectors:
         begin = factor * self._step
         return self._whole([self._scaled[begin + part] for part in self._parts(vectors)])
 
+    def duals(self, vectors: Ints) -> Ints:
+        """Where a transform has the sums of a vector's character: <dual, x> is the trace of <vector, x>."""
+        return self._whole([self._dual[part] for part in self._parts(vectors)])
+
     def on_hyperplanes(self, counts: Ints, vectors: Ints) -> Ints:
         """For each vector x, the sum of counts[y] over all vectors y with <x, y> = 0.
 
@@ -157,8 +161,7 @@ class Vectors:
         spectrum = characters(counts, self.field.prime)
         total = np.full(vectors.shape, spectrum[0].real)
         for factor in range(1, self.field.order):
-            multiple = self._parts(self.scaled(factor, vectors))
-            total += spectrum[self._whole([self._dual[part] for part in multiple])].real
+            total += spectrum[self.duals(self.scaled(factor, vectors))].real
         return np.rint(total / self.field.order).astype(np.int64)
 
     def _parts(self, vectors: Ints) -> list[Ints]:

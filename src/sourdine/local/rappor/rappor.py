@@ -37,6 +37,7 @@ class BloomOracle(RapporOracle):
     A packed report is the cohort, in as few bytes as all cohorts need, and the bits of the filter.
     """
 
+    takes_words: ClassVar[bool] = True
     bits: int
     hashes: int
     cohorts: int

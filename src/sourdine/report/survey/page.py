@@ -14,7 +14,6 @@ from sourdine.local.estimate import Counts, Estimate
 from sourdine.local.oracle import FrequencyOracle
 from sourdine.local.poisoning import Reach, Sign, alarms, attackers_reach, has_reach, signs_of_counts
 from sourdine.local.question import Question
-from sourdine.local.rappor.rappor import BloomOracle
 from sourdine.local.survey_result import answer_names, in_rows
 from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import Cell, TextTable
@@ -83,11 +82,11 @@ def survey_page(
     """
     about = (
         Section(title="What it costs whoever answers", points=(*price_points(question), *terms)),
-        *_set_apart(faults or {}),
+        *set_apart(faults or {}),
         Section(title="How to read it", points=_reading(question, attackers)),
     )
     title = f"{question.name}: {counted(counts.reports, 'report')} so far"
-    if counts.reports == 0 or isinstance(question.oracle, BloomOracle):
+    if counts.reports == 0 or question.oracle.takes_words:
         lead = (
             "No report has come in yet."
             if counts.reports == 0
@@ -207,7 +206,8 @@ def _quality(tests: Sequence[Sign]) -> tuple[Section, ...]:
     return (Section(title="Are the reports honest?", tables=(table,)),)
 
 
-def _set_apart(faults: Mapping[str, int]) -> tuple[Section, ...]:
+def set_apart(faults: Mapping[str, int]) -> tuple[Section, ...]:
+    """How many lines were not counted, by reason."""
     rows: list[tuple[Cell, ...]] = [
         (_FAULTS.get(kind, kind), f"{count:,}") for kind, count in sorted(faults.items())
     ]
