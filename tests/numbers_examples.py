@@ -32,6 +32,7 @@ from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Mechanism
+from sourdine.local import words
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.mechanisms.correlation import Participation, TreeMatrix
 from sourdine.testing import SeededBits
@@ -571,6 +572,7 @@ MECHANISMS = {
 }
 
 _HADAMARD = local.HadamardResponse(epsilon=1, categories=4)
+TREE = words.WordTree(epsilon=1, letters=3)
 _DISTRIBUTION = WAVE.distribution(_numeric_counts(WAVE))
 _QUERIES = local.QueryPlan(epsilon=1, queries=2, tolerance=HALF)
 
@@ -649,6 +651,17 @@ LOCAL = {
     "local.SUE": of(local.SUE, epsilon=1, categories=100),
     "local.SUE.true_bits": of(
         lambda count: local.SUE(epsilon=1, categories=4).true_bits(count, SeededBits(1)), count=100
+    ),
+    "local.WordTree": of(words.WordTree, epsilon=1, letters=12, groups=8),
+    "local.WordTree.error": _error(words.WordTree(epsilon=1), reports=100),
+    "local.find_words": of(
+        lambda **n: words.find_words(TREE, TREE.sample(["tea"] * 9, SeededBits(1)), **n).candidates,
+        keep=100,
+        false_rate=QUARTER,
+        confidence=HALF,
+    ),
+    "local.least_share": of(
+        lambda **n: words.least_share(TREE, **n), reports=100, keep=100, false_rate=QUARTER
     ),
     "local.best_survey": of(local.best_survey, epsilon=1),
     "local.regress": of(
@@ -926,6 +939,9 @@ RECORDS = {
     "local.Distribution",
     "local.Distribution.fitted",
     "local.Estimate",
+    "local.FoundWord",
+    "local.WordFindings",
+    "local.WordTree.estimate",
     "tables.Answer",
     "tables.Answer.at",
     "tables.Answer.blind",

@@ -14,6 +14,7 @@ ROOMS = (
     "accounting.explain",
     "mechanisms",
     "local",
+    "local.words",
     "anonymity",
     "tables",
     "frames",

@@ -317,14 +317,15 @@ class PostgresStore(ReportStore):
             json.dumps(sealed.to_json()),
             number,
         )
-        for table in ("blocks", "loose"):
-            self._run(
-                f"DELETE FROM {{schema}}.{table} WHERE question = %s AND period = ANY(%s::text[])",
-                number,
-                list(periods),
-            )
+        for period in periods:
+            self.drop(number, period)
         if keys:
             self._run("DELETE FROM {schema}.submissions WHERE question = %s", number)
+
+    def drop(self, number: int, period: str) -> None:
+        self._loose.pop((number, period), None)
+        for table in ("blocks", "loose"):
+            self._run(f"DELETE FROM {{schema}}.{table} WHERE question = %s AND period = %s", number, period)
 
     def tidy(self) -> None:
         """A server removes for good what no transaction sees, when it vacuums."""

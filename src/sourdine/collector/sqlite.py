@@ -302,10 +302,16 @@ class SqliteStore(ReportStore):
             "UPDATE questions SET sealed = ? WHERE number = ?", (json.dumps(sealed.to_json()), number)
         )
         for period in periods:
-            connection.execute("DELETE FROM blocks WHERE question = ? AND period = ?", (number, period))
-            connection.execute("DELETE FROM loose WHERE question = ? AND period = ?", (number, period))
+            self.drop(number, period)
         if keys:
             connection.execute("DELETE FROM submissions WHERE question = ?", (number,))
+
+    def drop(self, number: int, period: str) -> None:
+        self._loose.pop((number, period), None)
+        for table in ("blocks", "loose"):
+            self._connection.execute(
+                f"DELETE FROM {table} WHERE question = ? AND period = ?", (number, period)
+            )
 
     def tidy(self) -> None:
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

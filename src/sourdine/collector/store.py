@@ -160,6 +160,10 @@ class ReportStore(ABC):
         """Within a transaction, keep counts in place of the single reports of periods, perhaps of keys."""
 
     @abstractmethod
+    def drop(self, number: int, period: str) -> None:
+        """Within a transaction, remove the single reports of a period."""
+
+    @abstractmethod
     def tidy(self) -> None:
         """Make sure that what was removed is gone from the disk too, as far as the database can tell."""
 

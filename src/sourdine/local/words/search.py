@@ -6,6 +6,7 @@ the next: a word that nobody has is supported by Bin(n, 1/g) of the n reports of
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -20,6 +21,7 @@ from sourdine.local.words.spelling import PARTS, Ints, ends, read, written
 from sourdine.local.words.tree import WordTree
 
 Floats = NDArray[np.float64]
+_LEAST_RATE = Fraction(1, 10**12)
 _STEPS = 60  # of a bisection
 _RADIX = 64  # of a transform
 
@@ -68,7 +70,7 @@ def find_words(
     """
     owner = "find_words"
     keep = check.integer(owner, "keep", keep, 1, 1 << 12)
-    rate = float(check.between(owner, "false_rate", false_rate, 1e-12, 0.5))
+    rate = float(check.between(owner, "false_rate", false_rate, _LEAST_RATE, Fraction(1, 2)))
     level_of_confidence = check.confidence(owner, confidence)
     levels, responses, seeds = oracle.split(oracle.unpack(rows))
     valid = np.flatnonzero(written(oracle.alphabet))
@@ -122,7 +124,7 @@ def least_share(oracle: WordTree, reports: int, *, keep: int = 64, false_rate: f
     owner = "least_share"
     count = check.integer(owner, "reports", reports, 1, 1 << 40)
     keep = check.integer(owner, "keep", keep, 1, 1 << 12)
-    rate = float(check.between(owner, "false_rate", false_rate, 1e-12, 0.5))
+    rate = float(check.between(owner, "false_rate", false_rate, _LEAST_RATE, Fraction(1, 2)))
     whole = max(1, count // oracle.levels)
     candidates = int(written(oracle.alphabet).sum()) * (keep if oracle.levels > 1 else 1)
     return float(oracle.channel.estimate(_threshold(whole, oracle.channel.q, rate / candidates) / whole))
@@ -153,7 +155,7 @@ class LevelReports:
             places[factor - 1, space.duals(space.scaled(factor, every))] = every
         elements = np.arange(order)
         traces = space.field.dual[space.field.times] & 1  # the first bit of the dual of x is the trace of x
-        signs = 1.0 - 2.0 * traces[elements]
+        signs = (1 - 2 * traces[elements]).astype(np.float64)
         return cls(oracle, responses, seeds[:, :level], seeds[:, level], places, signs)
 
     def supports(self, prefix: Ints) -> Ints:

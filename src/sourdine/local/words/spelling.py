@@ -16,7 +16,7 @@ LETTERS = 32
 """How many letters there are, with that for the end of a word, which is 0."""
 PART = 3
 """How many letters a part has."""
-PARTS = LETTERS**PART
+PARTS: int = LETTERS**PART
 """How many parts there are."""
 Ints = NDArray[np.int64]
 

@@ -89,7 +89,7 @@ class WordTree(Oracle):
     @property
     def digits(self) -> int:
         """How many digits a part has, and its seed."""
-        return -(-(PARTS - 1).bit_length() // (self.groups - 1).bit_length())
+        return math.ceil((PARTS - 1).bit_length() / (self.groups - 1).bit_length())
 
     @property
     def seeds(self) -> int:
