@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from sourdine.accounting.certificate.keys import PublicKey, SigningKey
 from sourdine.collector.period import KeptPeriod, day_of
@@ -33,6 +34,8 @@ _SIGNATURE, _ID = re.compile("[0-9a-f]{128}"), re.compile("[0-9a-f]{32}")
 _MOST_DAYS = 100 * 366
 _MOST_VERSION = 1 << 31
 _OWNER = "Announcement"
+DELTA = Fraction(1, 10**6)
+_LEAST_DELTA = Fraction(1, 10**15)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +56,10 @@ class Announcement:
     retention: int = 90
     secret_days: int = 0
     answers: int = 1
+    batch: int = 0
+    """How many reports a shuffler passes on together at least; 0: there is none."""
+    delta: Fraction = DELTA
+    """At which the epsilon of a shuffled batch is told."""
     thresholds: Mapping[str, Sequence[str]] | None = None
     """Of each law the numbers that a device compares its bits with; None: as the oracle has them."""
 
@@ -72,6 +79,8 @@ class Announcement:
             retention=check.integer(_OWNER, "retention", self.retention, 0, _MOST_DAYS),
             secret_days=check.integer(_OWNER, "secret_days", self.secret_days, 0, _MOST_DAYS),
             answers=check.integer(_OWNER, "answers", self.answers, 1, 1 << 24),
+            batch=check.integer(_OWNER, "batch", self.batch, 0, 1 << 24),
+            delta=check.between(_OWNER, "delta", self.delta, _LEAST_DELTA, Fraction(1, 100)),
         )
         if self.thresholds is None:
             check.keep(self, thresholds=_thresholds(self.question))
@@ -101,13 +110,18 @@ class Announcement:
         once = Fraction(oracle.spend.loss().epsilon)
         return float(once * self.answers * self.secrets)
 
+    @property
+    def is_once(self) -> bool:
+        """Whether a device sends one report and no other, ever."""
+        return self.period is KeptPeriod.WHOLE and self.answers == 1 and self.secrets == 1
+
     def is_open(self, day: date) -> bool:
         """Whether reports are taken on a day."""
         return self.opens <= day <= self.closes
 
     def body(self) -> str:
         """The text that is signed."""
-        fields = {
+        fields: dict[str, object] = {
             "question": self.question.to_json(),
             "thresholds": self.thresholds,
             "identity": self.question.identity,
@@ -124,6 +138,8 @@ class Announcement:
                 "device": shorten_up(self.device_epsilon, 6),
             },
         }
+        if self.batch:
+            fields["shuffle"] = {"batch": self.batch, "delta": str(self.delta)}
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -141,6 +157,7 @@ class Announcement:
                 secret_days=fields["secret_days"],  # type: ignore[arg-type]
                 answers=fields["answers"],  # type: ignore[arg-type]
                 thresholds=fields["thresholds"],  # type: ignore[arg-type]
+                **_shuffle(fields),
             )
         except (KeyError, ValueError, TypeError):
             raise _unreadable() from None
@@ -218,6 +235,16 @@ def _signature(fields: object) -> tuple[str, str]:
         if _ID.fullmatch(name) and _SIGNATURE.fullmatch(signature):
             return name, signature
     raise _unreadable()
+
+
+def _shuffle(fields: Mapping[str, object]) -> dict[str, Any]:
+    """What is said of a shuffler, which is nothing where there is none."""
+    if "shuffle" not in fields:
+        return {}
+    told = fields["shuffle"]
+    if not isinstance(told, Mapping) or told.keys() != {"batch", "delta"} or not told["batch"]:
+        raise _unreadable()
+    return {"batch": told["batch"], "delta": Fraction(str(told["delta"]))}
 
 
 def _fields(text: str) -> dict[str, object]:

@@ -5,6 +5,7 @@ in an answer.
 """
 
 import asyncio
+import hmac
 import json
 import re
 from collections.abc import Mapping
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 PATH = re.compile(r"/v1/questions/([0-9a-f]{16})/reports")
 _ID = re.compile(rb"[0-9a-f]{32}")
 _RETRY = b"5"  # seconds
+MOST_BATCH = 1 << 26
+"""How many bytes a batch may have."""
 _AGAIN = {429, 503}
 _WORDS = {
     "id": "The header Idempotency-Key must be 32 hexadecimal digits: 16 random bytes, the same at each try.",
@@ -35,6 +38,8 @@ _WORDS = {
     "unknown": "No such question is asked here.",
     "conflict": "The same Idempotency-Key was used for another body. Draw a new one for each submission.",
     "another-question": "All lines are of another question.",
+    "shuffled": "Reports to this question are taken from its shuffler alone. Send them there.",
+    "small": "A batch must be packed, and hold as many reports as was announced.",
     "slow": "The body came too slowly.",
     "closed": "The question is closed. No more reports are taken.",
     "large": "The body is too large.",
@@ -102,35 +107,53 @@ class Reception:
         if kind not in tuple(BodyKind):
             raise Refusal(415, "type")
         declared = headers.get(b"content-length", b"0")
-        if not declared.isdigit() or int(declared[:20]) > self._settings.most_body:
+        most = self._settings.most_body
+        if question.signed.announcement.batch and not self._settings.shuffles:
+            most = max(most, MOST_BATCH)
+        if not declared.isdigit() or int(declared[:20]) > most:
             raise Refusal(413, "large")
-        body = await self._read(receive)
+        body = await self._read(receive, most)
         if not body:
             raise Refusal(400, "empty")
         if kind == BodyKind.PACKED and len(body) % question.question.oracle.width:
             raise Refusal(400, "shape")
-        period = question.signed.announcement.period.name_of(day)
-        return Submission(question.number, bytes.fromhex(key.decode()), body, BodyKind(kind), period)
+        announcement = question.signed.announcement
+        is_batch = announcement.batch > 0 and not self._settings.shuffles
+        if is_batch:
+            self._check_batch(headers, len(body) // question.question.oracle.width, announcement.batch)
+        period = "" if self._settings.shuffles else announcement.period.name_of(day)
+        return Submission(
+            question.number, bytes.fromhex(key.decode()), body, BodyKind(kind), period, is_batch
+        )
 
-    async def _read(self, receive: "Receive") -> bytes:
+    def _check_batch(self, headers: Mapping[bytes, bytes], reports: int, least: int) -> None:
+        """Take reports to a question that is shuffled from its shuffler alone, and enough of them."""
+        known, sent = self._settings.shuffler_key, headers.get(b"sourdine-shuffler", b"")
+        packed = headers.get(b"content-type", b"").startswith(BodyKind.PACKED.encode())
+        if not known or not hmac.compare_digest(sent, known.encode()):
+            raise Refusal(403, "shuffled")
+        if not packed or reports < least:
+            raise Refusal(422, "small")
+
+    async def _read(self, receive: "Receive", most: int) -> bytes:
         try:
             async with asyncio.timeout(self._settings.body_time):
                 message = await receive()
                 body = message.get("body", b"")
                 if not message.get("more_body", False) and message["type"] == "http.request":
-                    if len(body) > self._settings.most_body:
+                    if len(body) > most:
                         raise Refusal(413, "large")
                     return bytes(body)
                 parts, size = [body], len(body)
                 while message.get("more_body", False):
-                    if size > self._settings.most_body:
+                    if size > most:
                         raise Refusal(413, "large")
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise Refusal(400, "empty")
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
-                if size > self._settings.most_body:
+                if size > most:
                     raise Refusal(413, "large")
                 return b"".join(parts)
         except TimeoutError:

@@ -10,6 +10,7 @@ import numpy as np
 
 from sourdine.collector.announcement import Announcement
 from sourdine.collector.settings import CollectorSettings
+from sourdine.collector.shuffler.claim import ShuffledBatches, shuffled_batches
 from sourdine.collector.store import ReportStore, RunningCounts, StoredQuestion, line_faults
 from sourdine.collector.writer import Writer
 from sourdine.core import check
@@ -68,23 +69,37 @@ class StoreResults:
         with self._lock:
             return line_faults(self._open().events(), question.number)
 
+    def batches(self, question: StoredQuestion) -> ShuffledBatches | None:
+        """What came from a shuffler, and what is claimed of that; None where there is none."""
+        if not question.signed.announcement.batch:
+            return None
+        with self._lock:
+            events = self._open().events()
+        return shuffled_batches(question.signed.announcement, events, question.number)
+
+    def terms(self, question: StoredQuestion) -> tuple[str, ...]:
+        """What was announced of a question, and what its batches came to."""
+        batches = self.batches(question)
+        return announced_terms(question.signed.announcement) + (
+            () if batches is None else (batches.sentence,)
+        )
+
     def page(self, question: StoredQuestion) -> str:
         """The live page of a question."""
         counts = self.counts(question)
-        announcement = question.signed.announcement
         if isinstance(question.question.oracle, WordTree):
             return words_page(
                 question.question,
                 self.findings(question, question.question.oracle),
                 faults=self.faults(question),
-                terms=announced_terms(announcement),
+                terms=self.terms(question),
             ).html()
         history = self._history.setdefault(question.number, [])
         page = survey_page(
             question.question,
             counts,
             faults=self.faults(question),
-            terms=announced_terms(announcement),
+            terms=self.terms(question),
             history=history,
         )
         if counts.reports and not question.question.oracle.takes_words:
@@ -124,10 +139,15 @@ class StoreResults:
         oracle = question.question.oracle
         if isinstance(oracle, WordTree):
             content = words_document(question.question, self.findings(question, oracle))
-            return content | {"quarantined": self.faults(question)}
+            return content | self._beside(question)
         counts = self.counts(question)
         content = survey_document(question.question, counts, confidence)
-        return content | {"quarantined": self.faults(question)}
+        return content | self._beside(question)
+
+    def _beside(self, question: StoredQuestion) -> dict[str, object]:
+        batches = self.batches(question)
+        shuffled = {} if batches is None else {"shuffled": batches.to_json()}
+        return {"quarantined": self.faults(question), **shuffled}
 
     @staticmethod
     def confidence(text: str) -> float:

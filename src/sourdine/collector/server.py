@@ -20,6 +20,7 @@ from sourdine.collector.reception import PATH, Reception, cors, origin_allowed, 
 from sourdine.collector.results import StoreResults
 from sourdine.collector.retention import prune
 from sourdine.collector.settings import CollectorSettings
+from sourdine.collector.shuffler.delivery import DeliveryFailed, pass_on
 from sourdine.collector.store import StoredQuestion
 from sourdine.collector.writer import Writer
 from sourdine.core.errors import InvalidParameter
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("sourdine.collector")
 _REFRESH = 2.0  # seconds after which a question that was closed elsewhere is known to be
 _PRUNE = 3600.0
+_PASS_ON = 1.0  # seconds between looks at what a shuffler has
 _KINDS = {
     ".js": "text/javascript",
     ".mjs": "text/javascript",
@@ -102,7 +104,10 @@ class CollectorApplication:
         await run_in_threadpool(self._refresh)
         self.writer.start()
         work = [asyncio.create_task(self._repeat(_REFRESH, self._refresh))]
-        work.append(asyncio.create_task(self._repeat(_PRUNE, self._prune)))
+        if self.settings.shuffles:
+            work.append(asyncio.create_task(self._repeat(_PASS_ON, self._pass_on)))
+        else:
+            work.append(asyncio.create_task(self._repeat(_PRUNE, self._prune)))
         try:
             yield
         finally:
@@ -124,6 +129,15 @@ class CollectorApplication:
         """Ask the store which questions there are, and which are closed."""
         self.reception.questions = {each.question.fingerprint: each for each in self.results.questions()}
 
+    def _pass_on(self) -> None:
+        store = self.settings.open_store()
+        try:
+            pass_on(self.settings, store, today())
+        except DeliveryFailed as problem:
+            LOG.warning("The collector did not take a batch (%s); it is sent again.", problem)
+        finally:
+            store.close()
+
     def _prune(self) -> None:
         store = self.settings.open_store()
         try:
@@ -142,6 +156,8 @@ class CollectorApplication:
     def shows_results(self, request: Request) -> bool:
         """Whether results are shown where a request came in."""
         port = self.settings.results_port
+        if self.settings.shuffles:
+            return False  # what it has is not yet shuffled
         return port == 0 or (request.scope.get("server") or ("", 0))[1] == port
 
 

@@ -1,6 +1,6 @@
 """How a collector is run: where it stores, whom it lets in, and how much it takes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,6 +28,10 @@ class CollectorSettings:
     body_time: float = 10.0
     header_time: float = 10.0
     stop_time: float = 20.0
+    collector: str = ""
+    """Of a shuffler, where it passes batches on to; a collector has none."""
+    shuffler_key: str = field(default="", repr=False)
+    """The secret that a shuffler and its collector share, in hexadecimal digits."""
     results_port: int = 0
     """The port on which counts, estimates and pages are shown; 0: on every port."""
 
@@ -44,6 +48,11 @@ class CollectorSettings:
             low = 0 if name == "rate" else 1e-3
             if not low <= getattr(self, name) <= 1e9:
                 raise check.fail(owner, name, f"lie between {low} and 10^9", getattr(self, name))
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether this is a shuffler."""
+        return self.collector != ""
 
     def open_store(self) -> ReportStore:
         """The store, opened anew."""

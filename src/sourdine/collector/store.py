@@ -228,6 +228,8 @@ class ReportStore(ABC):
             outcomes.append(outcome)
             if outcome.standing is SubmissionStanding.STORED:
                 rows[each.question, each.period].append(content.rows)
+                if each.is_batch:
+                    happened[each.question, f"batch-{len(content.rows)}"] += 1
             else:
                 happened[each.question, str(outcome.standing)] += 1
             if outcome.standing in (SubmissionStanding.STORED, SubmissionStanding.REFUSED):

@@ -36,6 +36,8 @@ class Submission:
     body: bytes = field(repr=False)
     kind: BodyKind
     period: str
+    is_batch: bool = False
+    """Whether a shuffler sent it."""
 
     @property
     def key(self) -> bytes:

@@ -1,5 +1,6 @@
 """`sourdine collect announce`: a question with its dates and its price, signed for devices."""
 
+from fractions import Fraction
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import AsJson, read_json
+from sourdine.cli.shared.parse import AsJson, number, read_json
 from sourdine.core import check, disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, shorten_up
@@ -37,6 +38,10 @@ def announce(
     secret_days: Annotated[
         int, typer.Option(help="A device takes a new secret after so many days, and pays again. 0: never.")
     ] = 0,
+    batch: Annotated[
+        int, typer.Option(help="Reports come through a shuffler, so many together at least. 0: without one.")
+    ] = 0,
+    delta: Annotated[str, typer.Option(help="At which the epsilon of a shuffled batch is told.")] = "1e-6",
     version: Annotated[int, typer.Option("--revision", help="Higher than that of the one it replaces.")] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Without it: beside SPEC, *.announcement.json.")
@@ -70,6 +75,8 @@ def announce(
         retention=retention,
         answers=answers,
         secret_days=secret_days,
+        batch=batch,
+        delta=number(owner, "delta", delta, Fraction(1, 10**15), Fraction(1, 100)),
     )
     keys = [SigningKey.read(path, lambda: str(typer.prompt("Passphrase", hide_input=True))) for path in key]
     signed = SignedAnnouncement.sign(announcement, *keys)
@@ -98,6 +105,11 @@ def announce(
     show.say(price_words(announcement))
     for each in keys:
         show.line(f"Pages take it by the key {each.public.raw.hex()}")
+    if announcement.batch and not announcement.is_once:
+        show.warn(
+            "Devices may report more than once, so no epsilon of a shuffled batch will be claimed. "
+            "Announce with --period whole and one answer if that is wanted."
+        )
     show.line(f"Next: sourdine collect serve {quote(show.one_line(str(place)))} --store reports.db")
 
 

@@ -1,5 +1,6 @@
 """`sourdine collect serve`: take reports until a signal ends it."""
 
+import hashlib
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,21 @@ from sourdine.core.errors import InvalidParameter
 StorePlace = Annotated[
     str, typer.Option("--store", help="A file, or postgresql://user@host/database for several servers.")
 ]
+
+Proxies = Annotated[
+    list[str] | None,
+    typer.Option(help="The address of a proxy that tells from whom a request came. Only for --rate."),
+]
+
+
+def shared_key(path: Path) -> str:
+    """By what a collector knows its shuffler, from the secret that both have."""
+    from sourdine.cli.local.encode import read_secret
+
+    secret = read_secret(path)
+    if len(secret) < 16:
+        raise InvalidParameter(f"The secret {path} must have at least 16 bytes that nobody can guess.")
+    return hashlib.sha256(b"sourdine shuffler\0" + secret).hexdigest()
 
 
 def serve(
@@ -33,9 +49,10 @@ def serve(
     ] = None,
     workers: Annotated[int, typer.Option(help="How many processes take reports.")] = 1,
     rate: Annotated[float, typer.Option(help="Requests a second from one address. 0: any number.")] = 100.0,
-    proxy: Annotated[
-        list[str] | None,
-        typer.Option(help="The address of a proxy that tells from whom a request came. Only for --rate."),
+    proxy: Proxies = None,
+    shuffler_secret: Annotated[
+        Path | None,
+        typer.Option(help="A file of at least 16 secret bytes, which the shuffler of a question has too."),
     ] = None,
 ) -> None:
     """Take reports, and acknowledge each once it is on the disk. Ends at SIGTERM, with all answered.
@@ -67,7 +84,18 @@ def serve(
         beside = results_port if results_port is not None else (taken_port + 1 if port else 0)
         sockets.append(listen("127.0.0.1", check.integer(owner, "results-port", beside, 0, 65535)))
         shown = int(sockets[1].getsockname()[1])
-    settings = CollectorSettings(store=store, origins=tuple(origin or ()), rate=rate, results_port=shown)
+    settings = CollectorSettings(
+        store=store,
+        origins=tuple(origin or ()),
+        rate=rate,
+        results_port=shown,
+        shuffler_key="" if shuffler_secret is None else shared_key(shuffler_secret),
+    )
+    if shuffler_secret is None and any(each.announcement.batch for each in signed):
+        raise InvalidParameter(
+            "A question comes through a shuffler, and nothing says by what this collector knows it. "
+            "Give --shuffler-secret, the same file as 'sourdine collect shuffle' has."
+        )
     there = settings.open_store()
     for each in signed:
         there.register(each)

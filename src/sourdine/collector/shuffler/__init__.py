@@ -1,1 +1,1 @@
-"""A shuffler: takes reports as a collector does, and passes them on in batches, mixed, without anything else."""
+"""A shuffler: takes reports as a collector does, and passes them on in batches, mixed, with nothing else."""

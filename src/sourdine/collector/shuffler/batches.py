@@ -68,7 +68,7 @@ def settle(store: ReportStore, question: StoredQuestion, batch: Batch) -> None:
 
 
 def drop_rest(store: ReportStore, question: StoredQuestion) -> int:
-    """Forget the reports of a question that is over, and are too few to hide each other; how many they were."""
+    """Forget what is left of a question that is over, too few to hide each other; how many they were."""
     count = len(_rows(store, question, WAITING))
     if count:
         _drop(store, question, WAITING)
