@@ -1,6 +1,7 @@
 """The epsilon on the page is that of the smallest batch that was really shuffled, for honest reports."""
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ def test_made_up_reports_hide_nobody() -> None:
         {"period": KeptPeriod.WHOLE, "secret_days": 3},
     ],
 )
-def test_nothing_is_claimed_of_devices_that_report_again(more: dict[str, object]) -> None:
+def test_nothing_is_claimed_of_devices_that_report_again(more: dict[str, Any]) -> None:
     batches = shuffled_batches(announced(batch=100, **more).announcement, EVENTS, 1)
     assert batches.epsilon is None
     assert "nothing is claimed" in batches.sentence

@@ -76,7 +76,7 @@ def test_the_threshold_is_the_least_that_chance_seldom_reaches(
 
 def test_the_forecast_is_the_threshold_of_the_search() -> None:
     oracle = WordTree(epsilon=2, letters=3)
-    assert least_share(oracle, 400) == find_words(oracle, reports(oracle, {"tea": 400}, 4)).least
+    assert least_share(oracle, 400) == find_words(oracle, reports(oracle, {"tea": 400}, 4)).threshold
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ class ShuffledBatches:
         return (
             f"{came}, the smallest of {self.smallest:,} reports. Whoever sees only what it let through "
             f"learns at most ε = {shorten_up(self.epsilon)} about one answer, at δ = {self.delta:g}, if the "
-            f"shuffler keeps to its rule and at most {100 * float(DISHONEST):g} % of the reports are made up. "
+            f"shuffler keeps to its rule and at most {100 * float(DISHONEST):g} % of reports are made up. "
             "Against the shuffler itself it is the ε of a report."
         )
 

@@ -41,7 +41,7 @@ class WordFindings:
     """The words found, the most common first.
 
     `false_rate` bounds the chance that any of them is a word of nobody whose report is about whole words.
-    `least` is the estimated share from which on a word is told.
+    `threshold` is the estimated share from which on a word is told.
     """
 
     words: tuple[FoundWord, ...]
@@ -49,7 +49,7 @@ class WordFindings:
     whole: int
     """How many of the reports are about whole words."""
     candidates: int
-    least: float
+    threshold: float
     false_rate: float
     confidence: float
 
@@ -107,7 +107,7 @@ def words_document(question: Question, findings: WordFindings) -> dict[str, obje
         "confidence": findings.confidence,
         "epsilon": float(question.oracle.spend.loss().epsilon),
         "false_rate": findings.false_rate,
-        "least_share": findings.least,
+        "least_share": findings.threshold,
         "words": [
             {"word": each.word, "value": each.value, "lower": each.lower, "upper": each.upper}
             for each in findings.words
@@ -195,14 +195,14 @@ def _best(
     sheet: LevelReports, prefixes: Ints, parts: list[Ints], *, most: int | None, least: int
 ) -> tuple[Ints, Ints]:
     """The longer prefixes with the most support, if it is at least so much, and how much each has."""
-    found: list[tuple[Ints, Ints, Ints]] = []
+    longer: list[tuple[Ints, Ints, Ints]] = []
     for i, (prefix, possible) in enumerate(zip(prefixes, parts, strict=True)):
         supports = sheet.supports(prefix)[possible]
         top = np.flatnonzero(supports >= least)
         if most is not None and len(top) > most:
             top = top[np.argpartition(-supports[top], most - 1)[:most]]
-        found.append((np.full(len(top), i), possible[top], supports[top]))
-    owner, part, supports = (np.concatenate(each) for each in zip(*found, strict=True))
+        longer.append((np.full(len(top), i), possible[top], supports[top]))
+    owner, part, supports = (np.concatenate(each) for each in zip(*longer, strict=True))
     order = np.argsort(-supports, kind="stable")[:most]
     return np.concatenate([prefixes[owner[order]], part[order, None]], axis=1), supports[order]
 

@@ -163,18 +163,18 @@ class WordTree(Oracle):
         """The parts of words, a row each."""
         return spell(words, self.alphabet, self.letters)
 
-    def encode(self, parts: Ints, levels: Ints, bits: Bits) -> Bytes:
-        """Packed reports of words, given as rows of parts, each at its level, from 0 on."""
+    def encode(self, parts: Ints, depths: Ints, bits: Bits) -> Bytes:
+        """Packed reports of words, given as rows of parts, each at its level, whose depth is from 0 on."""
         count = len(parts)
         # one part after the other, so that a single word takes a word of bits for each
         seeds = np.stack([exact.uniform(self.seeds, count, bits) for _ in range(self.levels)], axis=1)
-        seeds[np.arange(self.levels) > levels[:, None]] = 0
+        seeds[np.arange(self.levels) > depths[:, None]] = 0
         shifts = WeightTerms((1,) * self.groups, (self.epsilon, *(0,) * (self.groups - 1)))
         shift = table(shifts).sample(count, bits)  # the response less the true group
         response = reduce(
             np.bitwise_xor, self.space.dot(seeds.ravel(), parts.ravel()).reshape(-1, self.levels).T
         )
-        first = (levels * self.groups + (response ^ shift)).astype(np.uint8)
+        first = (depths * self.groups + (response ^ shift)).astype(np.uint8)
         wide = seeds.astype(">u2").view(np.uint8).reshape(count, -1)
         return np.concatenate([first[:, None], wide], axis=1)
 

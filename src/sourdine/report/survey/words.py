@@ -39,7 +39,7 @@ def words_page(
         lead=f"Nobody listed these words. With a chance of {100 * findings.false_rate:g} % at most, one of "
         "them is a word that nobody has. Rarer words are not told.",
         sections=(
-            found,
+            words,
             Section(title="What it costs whoever answers", points=(*price_points(question), *terms)),
             *set_apart(faults or {}),
         ),
@@ -55,5 +55,5 @@ def _none(findings: WordFindings) -> str:
         return "No report about whole words has come in yet."
     return (
         f"No word stands out. With {counted(findings.reports, 'report')} one is found from a share of about "
-        f"{100 * findings.least:.2g} % on: four times as many reports halve that."
+        f"{100 * findings.threshold:.2g} % on: four times as many reports halve that."
     )
