@@ -10,7 +10,7 @@ import numpy as np
 
 from sourdine.collector.announcement import Announcement
 from sourdine.collector.settings import CollectorSettings
-from sourdine.collector.shuffler.claim import ShuffledBatches, shuffled_batches
+from sourdine.collector.shuffler.claim import BatchClaim, claim_of_batches
 from sourdine.collector.store import ReportStore, RunningCounts, StoredQuestion, line_faults
 from sourdine.collector.writer import Writer
 from sourdine.core import check
@@ -69,13 +69,13 @@ class StoreResults:
         with self._lock:
             return line_faults(self._open().events(), question.number)
 
-    def batches(self, question: StoredQuestion) -> ShuffledBatches | None:
+    def batches(self, question: StoredQuestion) -> BatchClaim | None:
         """What came from a shuffler, and what is claimed of that; None where there is none."""
         if not question.signed.announcement.batch:
             return None
         with self._lock:
             events = self._open().events()
-        return shuffled_batches(question.signed.announcement, events, question.number)
+        return claim_of_batches(question.signed.announcement, events, question.number)
 
     def terms(self, question: StoredQuestion) -> tuple[str, ...]:
         """What was announced of a question, and what its batches came to."""

@@ -78,6 +78,6 @@ def _print(name: str, findings: "WordFindings") -> None:
         show.table(columns, rows, numbers=columns[1:])
     show.say(
         f"{counted(findings.reports, 'report')}, of which {findings.whole:,} are about whole words: shares "
-        f"are among those. Words are told from a share of {findings.threshold:.4f} on. The chance that one of "
-        f"them is a word nobody has is at most {findings.false_rate:g}."
+        f"are among those. Words are told from a share of {findings.threshold:.4f} on. The chance that one "
+        f"of them is a word nobody has is at most {findings.false_rate:g}."
     )

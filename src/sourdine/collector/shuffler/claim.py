@@ -22,7 +22,7 @@ DISHONEST = Fraction(1, 100)
 
 
 @dataclass(frozen=True)
-class ShuffledBatches:
+class BatchClaim:
     """How many batches came, of how many reports the smallest is, and what that makes of epsilon.
 
     `epsilon` is None where nothing is claimed beyond that of a single report.
@@ -62,9 +62,9 @@ class ShuffledBatches:
         }
 
 
-def shuffled_batches(
+def claim_of_batches(
     announcement: Announcement, events: Mapping[tuple[int, str], int], number: int
-) -> ShuffledBatches:
+) -> BatchClaim:
     """The batches of a question, as its events tell."""
     sizes = {
         int(kind.removeprefix(KIND)): count
@@ -77,7 +77,7 @@ def shuffled_batches(
         count > 0 and announcement.is_once and not isinstance(announcement.question.oracle, RapporOracle)
     )
     epsilon = _amplified(announcement.question, honest(smallest), delta) if claimed else None
-    return ShuffledBatches(count, smallest, delta, epsilon)
+    return BatchClaim(count, smallest, delta, epsilon)
 
 
 def honest(reports: int) -> int:

@@ -31,7 +31,7 @@ def words_page(
         note=f"Shares are among the {findings.whole:,} reports about whole words. Intervals hold given that "
         "a word was found; the estimate beside it is too high on average for words that just were.",
     )
-    found = (
+    words = (
         Section(title="Words", tables=(table,)) if rows else Section(title="Words", points=(_none(findings),))
     )
     return Page(
