@@ -18,6 +18,7 @@ from typing import Any
 
 from sourdine.accounting.certificate.keys import PublicKey, SigningKey
 from sourdine.collector.period import KeptPeriod, day_of
+from sourdine.collector.tokens.blind import read_public
 from sourdine.core import check
 from sourdine.core.codec import unambiguous
 from sourdine.core.errors import InvalidParameter, SourdineError
@@ -60,6 +61,8 @@ class Announcement:
     """How many reports a shuffler passes on together at least; 0: there is none."""
     delta: Fraction = DELTA
     """At which the epsilon of a shuffled batch is told."""
+    tokens: str = ""
+    """The public key of tokens, in hexadecimal digits: with one, each report needs a token of its own."""
     thresholds: Mapping[str, Sequence[str]] | None = None
     """Of each law the numbers that a device compares its bits with; None: as the oracle has them."""
 
@@ -82,6 +85,8 @@ class Announcement:
             batch=check.integer(_OWNER, "batch", self.batch, 0, 1 << 24),
             delta=check.between(_OWNER, "delta", self.delta, _LEAST_DELTA, Fraction(1, 100)),
         )
+        if self.tokens:
+            read_public(self.tokens)
         if self.thresholds is None:
             check.keep(self, thresholds=_thresholds(self.question))
 
@@ -140,6 +145,8 @@ class Announcement:
         }
         if self.batch:
             fields["shuffle"] = {"batch": self.batch, "delta": str(self.delta)}
+        if self.tokens:
+            fields["tokens"] = self.tokens
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -157,6 +164,7 @@ class Announcement:
                 secret_days=fields["secret_days"],  # type: ignore[arg-type]
                 answers=fields["answers"],  # type: ignore[arg-type]
                 thresholds=fields["thresholds"],  # type: ignore[arg-type]
+                tokens=str(fields.get("tokens", "")),
                 **_shuffle(fields),
             )
         except (KeyError, ValueError, TypeError):

@@ -10,6 +10,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
+from sourdine.collector.issuer import IssuerFactory, IssuerSettings
 from sourdine.collector.server import ApplicationFactory
 from sourdine.collector.settings import CollectorSettings
 from sourdine.core.errors import InvalidParameter
@@ -108,7 +109,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def run(
-    settings: CollectorSettings,
+    settings: CollectorSettings | IssuerSettings,
     sockets: Sequence[socket.socket],
     *,
     workers: int = 1,
@@ -117,7 +118,7 @@ def run(
     """Serve until a signal ends it; what was taken in by then is stored and answered first."""
     logging.getLogger("uvicorn.access").disabled = True
     config = uvicorn.Config(
-        ApplicationFactory(settings),
+        IssuerFactory(settings) if isinstance(settings, IssuerSettings) else ApplicationFactory(settings),
         factory=True,
         http=PromptProtocol,
         ws="none",

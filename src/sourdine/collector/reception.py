@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import date
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sourdine.collector.period import today
@@ -17,10 +18,13 @@ from sourdine.collector.rates import Rates
 from sourdine.collector.settings import CollectorSettings
 from sourdine.collector.store import StoredQuestion
 from sourdine.collector.submission import BodyKind, Submission, SubmissionOutcome, SubmissionStanding
+from sourdine.collector.tokens.blind import read_public
+from sourdine.collector.tokens.token import Token
 from sourdine.collector.writer import QueueFull, StoreFailed, Writer
 from sourdine.local.lines import LineFault
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
     from starlette.types import Receive, Scope, Send
 
 PATH = re.compile(r"/v1/questions/([0-9a-f]{16})/reports")
@@ -40,6 +44,8 @@ _WORDS = {
     "another-question": "All lines are of another question.",
     "shuffled": "Reports to this question are taken from its shuffler alone. Send them there.",
     "small": "A batch must be packed, and hold as many reports as was announced.",
+    "token": "A report to this question needs a token of its own, from the issuer of the question.",
+    "one-report": "With a token goes one report.",
     "slow": "The body came too slowly.",
     "closed": "The question is closed. No more reports are taken.",
     "large": "The body is too large.",
@@ -121,10 +127,16 @@ class Reception:
         is_batch = announcement.batch > 0 and not self._settings.shuffles
         if is_batch:
             self._check_batch(headers, len(body) // question.question.oracle.width, announcement.batch)
+        name = bytes.fromhex(key.decode())
+        if announcement.tokens and not is_batch:
+            one = (
+                question.question.oracle.width
+                if kind == BodyKind.PACKED
+                else len(body.partition(b"\n")[0]) + 1
+            )
+            name = _spend(headers, announcement.tokens, is_one=len(body) <= one)
         period = "" if self._settings.shuffles else announcement.period.name_of(day)
-        return Submission(
-            question.number, bytes.fromhex(key.decode()), body, BodyKind(kind), period, is_batch
-        )
+        return Submission(question.number, name, body, BodyKind(kind), period, is_batch)
 
     def _check_batch(self, headers: Mapping[bytes, bytes], reports: int, least: int) -> None:
         """Take reports to a question that is shuffled from its shuffler alone, and enough of them."""
@@ -166,6 +178,21 @@ class Reception:
             raise Refusal(503, "busy") from None
         except StoreFailed:
             raise Refusal(503, "store") from None
+
+
+def _spend(headers: Mapping[bytes, bytes], key: str, *, is_one: bool) -> bytes:
+    """The id that the token of a request stands for: the store keeps ids, so it is spent with the report."""
+    token = Token.from_text(headers.get(b"sourdine-token", b"").decode("latin-1"))
+    if token is None or not token.is_valid(_public(key)):
+        raise Refusal(401, "token")
+    if not is_one:
+        raise Refusal(422, "one-report")
+    return token.spent_as
+
+
+@lru_cache(maxsize=64)
+def _public(text: str) -> "RSAPublicKey":
+    return read_public(text)
 
 
 def _check_open(question: StoredQuestion, day: date) -> None:

@@ -43,7 +43,7 @@ _KINDS = {
 }
 _PREFLIGHT = [
     (b"access-control-allow-methods", b"GET, POST"),
-    (b"access-control-allow-headers", b"Idempotency-Key, Content-Type"),
+    (b"access-control-allow-headers", b"Idempotency-Key, Content-Type, Sourdine-Token"),
     (b"access-control-max-age", b"7200"),
 ]
 _SAFE = {

@@ -2,7 +2,7 @@
 
 import typer
 
-from sourdine.cli.collect import announce, serve, shuffle, store
+from sourdine.cli.collect import announce, serve, shuffle, store, tokens
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -13,6 +13,8 @@ app = typer.Typer(
 app.command(name="announce")(announce.announce)
 app.command(name="serve")(serve.serve)
 app.command(name="shuffle")(shuffle.shuffle)
+app.command(name="token-key")(tokens.token_key)
+app.command(name="issue")(tokens.issue)
 app.command(name="status")(store.status)
 app.command(name="export")(store.export)
 app.command(name="close")(store.close)

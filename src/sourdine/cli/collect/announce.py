@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli.collect.tokens import read_private
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson, number, read_json
 from sourdine.core import check, disk
@@ -42,6 +43,10 @@ def announce(
         int, typer.Option(help="Reports come through a shuffler, so many together at least. 0: without one.")
     ] = 0,
     delta: Annotated[str, typer.Option(help="At which the epsilon of a shuffled batch is told.")] = "1e-6",
+    tokens: Annotated[
+        Path | None,
+        typer.Option(help="A key by 'collect token-key': each report then needs a token of its own."),
+    ] = None,
     version: Annotated[int, typer.Option("--revision", help="Higher than that of the one it replaces.")] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Without it: beside SPEC, *.announcement.json.")
@@ -58,6 +63,7 @@ def announce(
     from sourdine.accounting.certificate.keys import SigningKey
     from sourdine.collector.announcement import SUFFIX, Announcement, SignedAnnouncement
     from sourdine.collector.period import KeptPeriod, day_of, today
+    from sourdine.collector.tokens.blind import public_text
     from sourdine.local.question import Question
 
     owner = "collect announce"
@@ -76,6 +82,7 @@ def announce(
         answers=answers,
         secret_days=secret_days,
         batch=batch,
+        tokens="" if tokens is None else public_text(read_private(tokens).public_key()),
         delta=number(owner, "delta", delta, Fraction(1, 10**15), Fraction(1, 100)),
     )
     keys = [SigningKey.read(path, lambda: str(typer.prompt("Passphrase", hide_input=True))) for path in key]

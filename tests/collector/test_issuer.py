@@ -1,0 +1,111 @@
+"""The issuer: one token a code, the same answer again, and nothing for anybody else."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sourdine.collector.issuer import CodeStore, IssuerApplication, IssuerSettings, check_codes
+from sourdine.collector.period import KeptPeriod
+from sourdine.collector.settings import CollectorSettings, open_store
+from sourdine.collector.store import recount
+from sourdine.collector.tokens.blind import blind_sign, new_key, public_text
+from sourdine.collector.tokens.token import Token, TokenRequest
+from sourdine.core.errors import InvalidParameter
+from tests.collector.parts import WORK, Answer, Client, announced, lines, new_store, running
+
+KEY, OTHER = new_key(), new_key()
+SIGNED = announced(period=KeptPeriod.WHOLE, tokens=public_text(KEY.public_key()))
+PATH = f"/v1/questions/{WORK.fingerprint}/tokens"
+CODE, SECOND = "correct-horse-battery", "staple-correct-horse"
+
+
+def issuer(folder: Path, **more: Any) -> IssuerApplication:
+    settings = IssuerSettings(folder / "codes.db", {WORK.fingerprint: KEY}, **more)
+    application = IssuerApplication(settings)
+    application._codes = CodeStore(settings.store)
+    application._codes.add(WORK.fingerprint, [CODE, SECOND])
+    return application
+
+
+def ask(
+    application: IssuerApplication, body: bytes, code: str = CODE, path: str = PATH, **more: str
+) -> Answer:
+    headers = {"Authorization": f"Bearer {code}", **more}
+    return asyncio.run(Client(application).ask("POST", path, headers, body))  # type: ignore[arg-type]
+
+
+def token(key: Any = KEY) -> Token:
+    request = TokenRequest.draw(key.public_key())
+    return request.finish(blind_sign(key, request.blinding.blinded))
+
+
+def test_a_code_is_good_for_one_token_and_for_its_answer_again(tmp_path: Path) -> None:
+    application = issuer(tmp_path)
+    first, second = TokenRequest.draw(KEY.public_key()), TokenRequest.draw(KEY.public_key())
+    answer = ask(application, first.blinding.blinded)
+    assert answer.status == 200
+    assert first.finish(answer.body).is_valid(KEY.public_key())
+    assert ask(application, first.blinding.blinded).body == answer.body
+    assert ask(application, second.blinding.blinded).status == 409
+    assert ask(application, second.blinding.blinded, SECOND).status == 200
+    assert application._codes is not None
+    assert application._codes.used == 2
+
+
+def test_what_an_issuer_refuses(tmp_path: Path) -> None:
+    application, request = (
+        issuer(tmp_path, origins=("https://survey.example",)),
+        TokenRequest.draw(KEY.public_key()),
+    )
+    blinded = request.blinding.blinded
+    assert ask(application, blinded, "unknown-code-of-nobody").status == 401
+    assert ask(application, blinded, "short").status == 401
+    assert ask(application, blinded[:-1]).status == 400
+    assert ask(application, b"\xff" * 600).status == 400
+    assert ask(application, blinded, path=PATH.replace(WORK.fingerprint, "0" * 16)).status == 404
+    assert ask(application, blinded, Origin="https://evil.example").status == 403
+    good = ask(application, blinded, Origin="https://survey.example")
+    assert good.status == 200
+    assert good.headers[b"access-control-allow-origin"] == b"https://survey.example"
+    assert CODE.encode() not in (tmp_path / "codes.db").read_bytes()
+
+
+def test_too_many_requests_wait(tmp_path: Path) -> None:
+    application = issuer(tmp_path, rate=1.0)
+    statuses = [ask(application, b"").status for _ in range(6)]
+    assert statuses[-1] == 429
+
+
+def test_codes_are_long() -> None:
+    assert check_codes([CODE]) == [CODE]
+    for wrong in ("short", "with a space in it all", "ümlaut-ümlaut-ümlaut"):
+        with pytest.raises(InvalidParameter, match="Code 2"):
+            check_codes([CODE, wrong])
+
+
+def posted(folder: Path, body: bytes, text: str | None, **more: str) -> int:
+    settings = CollectorSettings(store=str(folder / "c.db"))
+    new_store(settings.store, SIGNED).close()
+
+    async def run() -> int:
+        async with running(settings) as client:
+            headers = {} if text is None else {"Sourdine-Token": text}
+            return (await client.post(body, headers={**headers, **more})).status
+
+    return asyncio.run(run())
+
+
+def test_a_token_is_spent_once_with_one_report(tmp_path: Path) -> None:
+    made = token()
+    assert posted(tmp_path, lines(1), None) == 401
+    assert posted(tmp_path, lines(1), token(OTHER).to_text()) == 401
+    assert posted(tmp_path, lines(1), made.to_text()[:-2] + "00") == 401
+    assert posted(tmp_path, lines(2), made.to_text()) == 422
+    assert posted(tmp_path, lines(1), made.to_text()) == 201
+    assert posted(tmp_path, lines(1), made.to_text()) == 200  # another id, the same token and report
+    assert posted(tmp_path, lines(1, 1), made.to_text()) == 409
+    store = open_store(str(tmp_path / "c.db"))
+    assert recount(store, 1, WORK).reports == 1
+    assert posted(tmp_path, lines(1, 1), token().to_text()) == 201
