@@ -2,7 +2,7 @@
 export class SourdineError extends Error {
   readonly code:
     | "refused" | "changed" | "signature" | "price" | "oracle" | "older" | "unknown"
-    | "no-storage" | "insecure" | "closed" | "answered" | "spent" | "full";
+    | "no-storage" | "insecure" | "closed" | "answered" | "spent" | "full" | "token";
 }
 
 /** A specification as `sourdine local spec` writes it. */
@@ -30,6 +30,10 @@ export interface Announcement {
   readonly retention: number;
   readonly secret_days: number;
   readonly answers: number;
+  /** Through a shuffler, in batches of so many reports at least. */
+  readonly shuffle?: { readonly batch: number; readonly delta: string };
+  /** The public key of tokens (DER in hexadecimal digits): each report needs one. */
+  readonly tokens?: string;
   readonly price: { readonly report: string; readonly device: string };
 }
 
@@ -96,11 +100,21 @@ export class Reporter {
   tag(question: Question, value: number | string): Promise<string>;
 }
 
+/** A token on its way: `blinded` goes to the issuer, all else stays on the device. */
+export class TokenRequest {
+  readonly blinded: Uint8Array;
+  static draw(
+    key: string, given?: { readonly message?: Uint8Array; readonly salt?: Uint8Array; readonly inverse?: bigint },
+  ): Promise<TokenRequest>;
+  finish(signed: Uint8Array): Promise<string>;
+}
+
 /** A submission as it leaves the device: nothing else does. */
 export interface Submission {
   readonly id: string;
   readonly url: string;
   readonly body: string;
+  readonly token?: string;
 }
 
 export interface Sending {
@@ -113,6 +127,8 @@ export class Client {
   static open(options: Terms & { readonly collector: string; readonly database?: string }): Promise<Client>;
   question(fingerprint: string): Promise<Question>;
   answer(question: Question, answer: string | number): Promise<Submission & { readonly row: string; readonly sent: Promise<Sending> }>;
+  /** Get the token of a question from its issuer, some time before it is answered. */
+  fetchToken(question: Question, options: { readonly issuer: string; readonly code: string }): Promise<void>;
   waiting(): Promise<readonly Submission[]>;
   send(): Promise<Sending>;
   keepSending(seconds?: number): () => void;

@@ -1168,6 +1168,96 @@ export class Reporter {
 }
 
 // ---------------------------------------------------------------------------------------------------------
+// Tokens: the right to one report, signed blindly (RSABSSA-SHA384-PSS-Randomized of RFC 9474). WebCrypto has no
+// blind signatures, so numbers are blinded here in big integers. Their time may depend on them, and they are random.
+
+function number(bytes) {
+  return BigInt(`0x${hex(bytes) || "0"}`);
+}
+
+function octets(value, length) {
+  return unhex(value.toString(16).padStart(2 * length, "0"), length);
+}
+
+function power(base, exponent, modulus) {
+  let out = 1n;
+  for (let rest = exponent, square = base % modulus; rest > 0n; rest >>= 1n, square = (square * square) % modulus) {
+    if (rest & 1n) out = (out * square) % modulus;
+  }
+  return out;
+}
+
+/** The inverse modulo a number, or null where there is none. */
+function inverseOf(value, modulus) {
+  let [a, b, x, y] = [value % modulus, modulus, 1n, 0n];
+  while (a > 1n) {
+    const quotient = b / a;
+    [a, b, x, y] = [b - quotient * a, a, y - quotient * x, x];
+    if (a === 0n) return null;
+  }
+  return ((x % modulus) + modulus) % modulus;
+}
+
+const sha384 = async (...parts) => new Uint8Array(await SUBTLE.digest("SHA-384", joined(...parts)));
+
+/** EMSA-PSS with SHA-384 and MGF1 (RFC 8017), of at most so many bits. */
+async function encodedMessage(message, bits, salt) {
+  const length = Math.ceil(bits / 8);
+  const digest384 = await sha384(new Uint8Array(8), await sha384(message), salt);
+  const block = new Uint8Array(length - digest384.length - 1);
+  block[block.length - salt.length - 1] = 1;
+  block.set(salt, block.length - salt.length);
+  for (let i = 0; 48 * i < block.length; i += 1) {
+    (await sha384(digest384, bigEndian(i))).forEach((byte, j) => { if (48 * i + j < block.length) block[48 * i + j] ^= byte; });
+  }
+  block[0] &= 255 >> (8 * length - bits);
+  return joined(block, digest384, Uint8Array.of(188));
+}
+
+/** A token on its way: `blinded` goes to the issuer, all else stays here. */
+export class TokenRequest {
+  /** `given` has the prepared message, the salt and the inverse of the blinding, where a test gives them. */
+  static async draw(key, given = {}) {
+    const request = new TokenRequest();
+    const random = (size) => globalThis.crypto.getRandomValues(new Uint8Array(size));
+    const spki = Uint8Array.from(key.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+    try {
+      request.key = await SUBTLE.importKey("spki", spki, { name: "RSA-PSS", hash: "SHA-384" }, true, ["verify"]);
+    } catch {
+      throw new SourdineError("The question's key of tokens is none of RSA. Get the question again.", "token");
+    }
+    const { n, e } = await SUBTLE.exportKey("jwk", request.key);
+    const plain = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (one) => one.charCodeAt(0));
+    const modulus = number(plain(n)), bits = bitLength(modulus), length = Math.ceil(bits / 8);
+    if (bits < 2048 || bits > 4096 || number(plain(e)) !== 65537n) {
+      throw new SourdineError("The question's key of tokens is unusual. Get the question again.", "token");
+    }
+    request.message = given.message ?? random(64);
+    request.saltLength = (given.salt ?? { length: 48 }).length;
+    const encoded = number(await encodedMessage(request.message, bits - 1, given.salt ?? random(48)));
+    let factor, inverse = null;
+    if (given.inverse !== undefined) [inverse, factor] = [given.inverse, inverseOf(given.inverse, modulus)];
+    while (inverse === null) {
+      factor = number(random(length)); // a number that is too large is drawn again, or some were likelier
+      inverse = factor > 0n && factor < modulus ? inverseOf(factor, modulus) : null;
+    }
+    Object.assign(request, { modulus, length, inverse });
+    request.blinded = octets((encoded * power(factor, 65537n, modulus)) % modulus, length);
+    return request;
+  }
+
+  /** The token as a header has it; an answer that is no signature is refused. */
+  async finish(signed) {
+    const signature = octets((number(signed) * this.inverse) % this.modulus, this.length);
+    const algorithm = { name: "RSA-PSS", saltLength: this.saltLength };
+    if (signed.length !== this.length || !(await SUBTLE.verify(algorithm, this.key, signature, this.message))) {
+      throw new SourdineError("The issuer's answer is no signature. Ask for the token again.", "token");
+    }
+    return hex(joined(this.message, signature));
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------
 // What stays on the device, and what is sent
 
 const asked = (request) =>
@@ -1306,10 +1396,45 @@ export class Client {
         throw new SourdineError("This device has reported on as many different answers as the question allows.", "spent");
       }
       if (waiting >= MOST_WAITING) throw new SourdineError("Too many reports wait to be sent. Go online first.", "full");
-      devices.put({ ...kept, tags, period });
-      queue.put(submission);
+      if (terms.tokens && !kept.token) {
+        throw new SourdineError("A report to this question needs a token. Get one with its code first.", "token");
+      }
+      const { token, ...rest } = kept;
+      devices.put({ ...rest, tags, period });
+      queue.put(token ? { ...submission, token } : submission);
     });
     return { ...submission, row: hex(row), sent: this.send() };
+  }
+
+  /**
+   * Get the token of a question from its issuer, for the code that whoever asks gave to this person.
+   *
+   * Do it some time before answering: the issuer then learns when a code was used, and not when it was answered.
+   */
+  async fetchToken(question, { issuer, code }) {
+    const key = question.announcement.tokens;
+    if (!key) throw new SourdineError("The question takes reports without tokens.", "token");
+    const fresh = await TokenRequest.draw(key);
+    const request = await this.store.change(async (devices) => { // kept before it is sent, for the same one if no answer comes
+      const kept = await asked(devices.get(question.identity));
+      if (kept.request || kept.token) return kept.request;
+      const { message, inverse, modulus, length, blinded, saltLength } = fresh;
+      devices.put({ ...kept, request: { message, inverse, modulus, length, blinded, saltLength } });
+      return fresh;
+    });
+    if (!request) return;
+    const place = `${new URL(issuer, globalThis.location?.href).href.replace(/\/$/, "")}/v1/questions/${question.fingerprint}/tokens`;
+    const answer = await fetch(place, {
+      method: "POST", body: request.blinded, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store",
+      headers: { "Content-Type": "application/octet-stream", Authorization: `Bearer ${code}` },
+    });
+    if (!answer.ok) throw new SourdineError("The issuer gave no token: the code is none, or was used elsewhere.", "token");
+    const asNew = Object.assign(new TokenRequest(), request, { key: fresh.key });
+    const token = await asNew.finish(new Uint8Array(await answer.arrayBuffer()));
+    await this.store.change(async (devices) => {
+      const { request: _, ...kept } = await asked(devices.get(question.identity));
+      devices.put({ ...kept, token });
+    });
   }
 
   /** The device's secret for a question, a new one after as many days as the question declares. */
@@ -1351,7 +1476,7 @@ export class Client {
   }
 
   /** The status that settles a submission, or null where it has to be sent again. */
-  async post({ id, url, body }) {
+  async post({ id, url, body, token }) {
     if (Date.now() < this.retryAt) return null;
     try {
       const answer = await fetch(url, {
@@ -1360,7 +1485,7 @@ export class Client {
         credentials: "omit",
         referrerPolicy: "no-referrer",
         cache: "no-store",
-        headers: { "Content-Type": "text/plain", "Idempotency-Key": id },
+        headers: { "Content-Type": "text/plain", "Idempotency-Key": id, ...(token && { "Sourdine-Token": token }) },
       });
       if (answer.status !== 408 && answer.status !== 429 && answer.status < 500) return answer.status;
       const seconds = Math.min(Math.max(Number(answer.headers.get("Retry-After")) || 1, 1), 3600);
