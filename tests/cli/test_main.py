@@ -36,7 +36,12 @@ def verbs(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]
 
 VERBS = list(verbs(get_command(app)))
 TO_A_FILE = {("ledger", "export")}  # JSON or CSV
-SERVERS = {("studio",), ("collect", "serve")}  # which go on until they are ended
+SERVERS = {
+    ("studio",),
+    ("collect", "serve"),
+    ("collect", "shuffle"),
+    ("collect", "issue"),
+}  # which go on until they are ended
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)

@@ -42,7 +42,9 @@ def announce(
     batch: Annotated[
         int, typer.Option(help="Reports come through a shuffler, so many together at least. 0: without one.")
     ] = 0,
-    delta: Annotated[str, typer.Option(help="At which the epsilon of a shuffled batch is told.")] = "1e-6",
+    delta: Annotated[
+        str, typer.Option("--delta", "-d", help="At which the epsilon of a shuffled batch is told.")
+    ] = "1e-6",
     tokens: Annotated[
         Path | None,
         typer.Option(help="A key by 'collect token-key': each report then needs a token of its own."),

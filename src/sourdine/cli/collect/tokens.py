@@ -52,7 +52,7 @@ def issue(
     *,
     key: Annotated[Path, typer.Option(help="The private key that 'token-key' wrote.")],
     codes: Annotated[Path, typer.Option(help="One code a line, each for one person that you know.")],
-    store: Annotated[Path, typer.Option(help="Where used codes are kept, by digests.")] = Path("codes.db"),
+    used: Annotated[Path, typer.Option(help="Where used codes are kept, by digests.")] = Path("codes.db"),
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0: any that is free.")] = 8070,
     origin: Annotated[
@@ -85,14 +85,14 @@ def issue(
             f"{key} is not the key that {question} announces for tokens. Announce it with --tokens {key}."
         )
     sockets = [listen(host, check.integer("collect issue", "port", port, 0, 65535))]
-    there = CodeStore(store)
+    there = CodeStore(used)
     there.add(announcement.fingerprint, check_codes(lines_of(codes)))
     there.close()
     where = f"[{host}]" if ":" in host else host
     show.line(f"Issuing on http://{where}:{sockets[0].getsockname()[1]}")
     sys.stdout.flush()  # whoever waits for this through a pipe waits no longer
     keys = {announcement.fingerprint: private}
-    run(IssuerSettings(store, keys, tuple(origin or ()), rate), sockets, proxies=proxy or ())
+    run(IssuerSettings(used, keys, tuple(origin or ()), rate), sockets, proxies=proxy or ())
 
 
 def read_private(path: Path) -> "RSAPrivateKey":

@@ -36,7 +36,7 @@ def spec(
     lower: Annotated[str | None, typer.Option(help="For numbers: the least possible answer.")] = None,
     upper: Annotated[str | None, typer.Option(help="For numbers: the greatest possible answer.")] = None,
     words: Annotated[
-        bool, typer.Option("--words", help="For words that nobody lists: the common ones are found.")
+        bool, typer.Option("--unlisted-words", help="For words that nobody lists: the common ones are found.")
     ] = False,
     letters: Annotated[
         int, typer.Option(help="How many letters of a word count: 3, 6 or 12. Fewer are found better.")
@@ -53,7 +53,7 @@ def spec(
 
     Examples: sourdine local spec coffee --epsilon 1 --labels labels.txt -o coffee.json ·
     sourdine local spec age --epsilon 2 --lower 0 --upper 120 --oracle square-wave ·
-    sourdine local spec snack --epsilon 4 --words
+    sourdine local spec snack --epsilon 4 --unlisted-words
     """
     from sourdine.local.choose import frequency_oracle, numeric_oracle
     from sourdine.local.question import Question
@@ -66,7 +66,7 @@ def spec(
     if [labels is not None, categories is not None, bounded, words].count(True) != 1:
         raise InvalidParameter(
             "A question has either labels, or a number of categories, or a lower and an upper bound, or is "
-            "about words. Give one of --labels, --categories, --lower with --upper, or --words."
+            "about words. Give one of --labels, --categories, --lower with --upper, or --unlisted-words."
         )
     listed = () if labels is None else tuple(lines_of(labels))
     choice: Oracle

@@ -28,7 +28,7 @@ def words(
     html: Annotated[Path | None, typer.Option("--html", help="A page with the words.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the words that many people have, in reports to a question by 'sourdine local spec --words'.
+    """Find the words that many people have, in reports to a question about unlisted words.
 
     Nobody has to list them beforehand. Shares are among the reports about whole words, a random part of all.
     Each interval holds with its confidence given that its word was found.
