@@ -22,7 +22,7 @@ class WordMemo:
     >>> question = Question(name="snack", oracle=WordTree(epsilon=1))
     >>> memo = WordMemo(question, bytes(range(32)))
     >>> bool((memo.row("apple") == memo.row("Apple")).all()), memo.level
-    (True, 3)
+    (True, 2)
     """
 
     def __init__(self, question: Question, secret: bytes) -> None:

@@ -119,7 +119,7 @@ def least_share(oracle: WordTree, reports: int, *, keep: int = 64, false_rate: f
     """The share of devices from which on a word is found more often than not, with so many reports in all.
 
     >>> round(least_share(WordTree(epsilon=4), 1_000_000), 4)
-    0.0031
+    0.0032
     """
     owner = "least_share"
     count = check.integer(owner, "reports", reports, 1, 1 << 40)
