@@ -804,6 +804,16 @@ LEARNING = {
         lambda after: list(learning.AllocatedBatches(**_BATCHES).draw(SeededBits(1), after=after)),
         after=2,
     ),
+    "learning.BLT": of(learning.BLT, buffers=2),
+    "learning.Banded": of(learning.Banded, bands=2),
+    "learning.CyclicBatches": of(
+        learning.CyclicBatches, size=100, batch_size=50, epochs=100, parts=2, group=1
+    ),
+    "learning.CyclicBatches.training": of(learning.CyclicBatches(**_BATCHES).training, noise_multiplier=2),
+    "learning.CyclicBatches.draw": of(
+        lambda after: list(learning.CyclicBatches(**_BATCHES).draw(SeededBits(1), after=after)),
+        after=2,
+    ),
     "learning.TruncatedBatches": of(
         learning.TruncatedBatches, size=100, batch_size=50, epochs=100, max_batch_size=60, group=1
     ),
@@ -912,6 +922,7 @@ RECORDS = {
     "accounting.Bracket",
     "accounting.Deployment",
     "accounting.Explanation",
+    "accounting.Training.uses_until",
     "accounting.TrainingCost",
     "anonymity.Generalised",
     "anonymity.Ladder.label",
@@ -926,7 +937,12 @@ RECORDS = {
     "audit.Verdict",
     "frames.RankSource.values_between",
     "frames.ranks",
+    "learning.BLT.candidates",
+    "learning.Banded.candidates",
+    "learning.BinaryTree.candidates",
+    "learning.LeastNoise.candidates",
     "learning.Execution.prepare",
+    "learning.NoiseForecast",
     "learning.PricedPlan",
     "learning.StepForecast",
     "learning.TrainingPlan",

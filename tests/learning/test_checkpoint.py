@@ -1,3 +1,4 @@
+import math
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -15,8 +17,19 @@ from torch import nn
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, LedgerError
-from sourdine.learning import Execution, Progress, Trained, TrainingPlan, fit
+from sourdine.learning import (
+    BLT,
+    Banded,
+    BinaryTree,
+    Execution,
+    Progress,
+    Trained,
+    TrainingPlan,
+    fit,
+    plan,
+)
 from sourdine.learning.checkpoint import Checkpoint
+from sourdine.learning.correlation.factor import BandedFactor
 from sourdine.testing import SeededBits
 from tests.narrow import some
 
@@ -282,3 +295,105 @@ def test_a_process_killed_for_good_goes_on(tmp_path: Path) -> None:
     whole = fit(model(), (X, Y), run_plan(), execution=FEW)
     assert told[-3:] == ["epsilon", str(whole.epsilon.upper), "True"]
     assert ledger.status().blocks == 1
+
+
+CORRELATED = (Banded(bands=4), Banded(bands=10), BLT(buffers=2), BinaryTree())
+
+
+@pytest.mark.parametrize("correlation", CORRELATED, ids=repr)
+def test_a_killed_run_with_correlated_noise_keeps_it_apart(tmp_path: Path, correlation: Any) -> None:
+    path = tmp_path / "run.pt"
+    run = partial(
+        fit,
+        data=(X, Y),
+        plan=run_plan(correlation=correlation),
+        execution=FEW,
+        checkpoint=Checkpoint(path, every=4),
+    )
+    with pytest.raises(Killed):
+        run(model(), progress=stop_at(27))
+    state = some(Checkpoint(path).load())
+    assert state.step == 24
+    (secret,) = tmp_path.glob("run.pt.noise-*")
+    assert secret.name == f"run.pt.noise-{state.token}"
+    assert secret.stat().st_mode & 0o077 == 0
+    kept = Checkpoint(path).secrets(state)
+    handed = torch.cat([each.flatten() for each in _tensors(torch.load(path, weights_only=True))])
+    for each in torch.cat([noise.flatten() for noise in kept]):
+        assert not (handed == each).any()
+    trained = run(model())
+    assert trained.resumed
+    assert some(Checkpoint(path).load()).token == ""
+    assert not list(tmp_path.glob("*.noise-*"))
+
+
+def _tensors(content: Any) -> list[torch.Tensor]:
+    if isinstance(content, torch.Tensor):
+        return [content.float()]
+    inside = content.values() if isinstance(content, dict) else content if isinstance(content, list) else ()
+    return [tensor for each in inside for tensor in _tensors(each)]
+
+
+def test_a_run_goes_on_with_the_very_noise_it_had(tmp_path: Path) -> None:
+    """C times the noise of the steps is independent from row to row, across a kill too."""
+    path, models = tmp_path / "run.pt", [torch.zeros(2000, 4)]
+
+    def watch(killed: int | None, now: Progress) -> None:
+        if now.step == killed:
+            raise Killed
+        models.append(some(Checkpoint(path).load()).parts["model"]["weight"].clone())
+
+    one = nn.Linear(4, 2000, bias=False)
+    nn.init.zeros_(one.weight)
+    wanted = run_plan(noise_multiplier=1000.0, epochs=1, correlation=Banded(bands=3, sampling=False))
+    run = partial(
+        fit,
+        data=(X, Y),
+        plan=wanted,
+        execution=FEW,
+        optimizer=partial(torch.optim.SGD, lr=20.0),  # times a batch of 20, whose mean is taken
+        checkpoint=Checkpoint(path, every=1),
+    )
+    with pytest.raises(Killed):
+        run(one, progress=partial(watch, 5), bits=SeededBits(1))
+    models.append(
+        some(Checkpoint(path).load()).parts["model"]["weight"].clone()
+    )  # the fifth, which was saved
+    run(one, progress=partial(watch, None), bits=SeededBits(2))
+    assert len(models) == 11
+    noise = -torch.stack(models).double().diff(dim=0).flatten(1) / 1000
+    factor = some(plan(wanted, size=200).factor)
+    assert isinstance(factor, BandedFactor)
+    _, first, second = factor.coefficients
+    rows = noise.clone()
+    rows[1:] += first * noise[:-1]
+    rows[2:] += second * noise[:-2]
+    products = np.corrcoef(rows.numpy())
+    assert (abs(products - np.eye(10)) < 6 / math.sqrt(8000)).all()
+    assert rows.std(dim=1).numpy() == pytest.approx(factor.stretch(10), rel=0.05)
+    assert (np.diag(np.corrcoef(noise.numpy()), 1) < -0.3).all()  # each step takes back noise of the last
+
+
+def test_noise_that_was_lost_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "run.pt"
+    run = partial(
+        fit,
+        data=(X, Y),
+        plan=run_plan(correlation=BLT()),
+        execution=FEW,
+        checkpoint=Checkpoint(path, every=4),
+    )
+    with pytest.raises(Killed):
+        run(model(), progress=stop_at(27))
+    (secret,) = tmp_path.glob("run.pt.noise-*")
+    content = secret.read_bytes()
+    secret.unlink()
+    with pytest.raises(InvalidParameter, match="later steps take some of it back"):
+        run(model())
+    secret.write_bytes(content[: len(content) // 2])
+    with pytest.raises(InvalidParameter, match="later steps take some of it back"):
+        run(model())
+    secret.write_bytes(content)
+    assert run(model()).resumed
+    with pytest.raises(InvalidParameter, match="correlation"):
+        fit(model(), (X, Y), run_plan(correlation=BLT(buffers=2)), execution=FEW, checkpoint=path)

@@ -135,7 +135,7 @@ def test_it_is_frozen() -> None:
         ({"epsilon": 1, "batch_size": 10}, "epochs"),
         ({"epsilon": 1, "epochs": 1, "steps": 1, "batch_size": 10}, "steps"),
         ({"epsilon": 1, "steps": 5, "batch_size": 10, "sampler": "fixed"}, "steps"),
-        ({"epsilon": 1, "epochs": 1, "batch_size": 10, "sampler": "cyclic"}, "sampler"),
+        ({"epsilon": 1, "epochs": 1, "batch_size": 10, "sampler": "circular"}, "sampler"),
         ({"epsilon": 0.01, "noise_multiplier": 0.3, "batch_size": 100}, "noise_multiplier"),
         ({"epsilon": -1, "epochs": 1, "batch_size": 10}, "epsilon"),
         ({"noise_multiplier": 0, "epochs": 1, "batch_size": 10}, "noise_multiplier"),

@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from sourdine.learning.baseline import Repeats as Repeats
     from sourdine.learning.baseline import repeat as repeat
     from sourdine.learning.checkpoint import Checkpoint as Checkpoint
+    from sourdine.learning.correlation.declared import BLT as BLT
+    from sourdine.learning.correlation.declared import Banded as Banded
+    from sourdine.learning.correlation.declared import BinaryTree as BinaryTree
+    from sourdine.learning.correlation.declared import LeastNoise as LeastNoise
     from sourdine.learning.data.augmentation import Augmentation as Augmentation
     from sourdine.learning.data.batches import AllocatedBatches as AllocatedBatches
+    from sourdine.learning.data.batches import CyclicBatches as CyclicBatches
     from sourdine.learning.data.batches import FixedBatches as FixedBatches
     from sourdine.learning.data.batches import PoissonBatches as PoissonBatches
     from sourdine.learning.data.batches import ShuffledBatches as ShuffledBatches
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from sourdine.learning.models import with_group_norm as with_group_norm
     from sourdine.learning.planning import TrainingPlan as TrainingPlan
     from sourdine.learning.planning import plan as plan
+    from sourdine.learning.pricing import NoiseForecast as NoiseForecast
     from sourdine.learning.pricing import PricedPlan as PricedPlan
     from sourdine.learning.pricing import StepForecast as StepForecast
     from sourdine.learning.result import Progress as Progress
@@ -48,8 +54,12 @@ _HOMES = {
     "Augmentation": "learning.data.augmentation",
     "AllocatedBatches": "learning.data.batches",
     "Automatic": "learning.gradients.clipping",
+    "BLT": "learning.correlation.declared",
+    "Banded": "learning.correlation.declared",
+    "BinaryTree": "learning.correlation.declared",
     "Card": "accounting.certificate.card",
     "Clipping": "learning.gradients.clipping",
+    "CyclicBatches": "learning.data.batches",
     "Engine": "learning.gradients.engine",
     "FixedBatches": "learning.data.batches",
     "Flat": "learning.gradients.clipping",
@@ -58,7 +68,9 @@ _HOMES = {
     "UnitIds": "learning.data.units",
     "Execution": "learning.execution",
     "Checkpoint": "learning.checkpoint",
+    "LeastNoise": "learning.correlation.declared",
     "Memory": "learning.memory.model",
+    "NoiseForecast": "learning.pricing",
     "NoisyGradient": "learning.gradients.noisy_gradient",
     "PerLayer": "learning.gradients.clipping",
     "TrainingPlan": "learning.planning",
@@ -81,18 +93,24 @@ _HOMES = {
     "with_group_norm": "learning.models",
 }
 
-__all__ = [
+__all__ = [  # noqa: RUF022  (by plain order)
     "AllocatedBatches",
     "Augmentation",
     "Automatic",
+    "BLT",
+    "Banded",
+    "BinaryTree",
     "Card",
     "Checkpoint",
     "Clipping",
+    "CyclicBatches",
     "Engine",
     "Execution",
     "FixedBatches",
     "Flat",
+    "LeastNoise",
     "Memory",
+    "NoiseForecast",
     "NoisyGradient",
     "PerLayer",
     "PoissonBatches",

@@ -3,9 +3,14 @@
 A checkpoint holds the model, the optimizer, how many batches were drawn and the receipt. It holds no noise,
 no key and no order of the data: what comes after a resumption is drawn afresh. Steps that were taken after
 the last checkpoint are taken again with other noise; nobody saw what they gave, so they cost nothing more.
+
+Where noise is correlated, later steps need some of the noise of earlier ones. That lies in another file
+beside the checkpoint, `NAME.noise-TOKEN`, which is as secret as the data, and is deleted when the run is
+over.
 """
 
 import contextlib
+import glob
 import json
 import pickle
 import sqlite3
@@ -15,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from sourdine.accounting.ledger import Ledger, Receipt
 from sourdine.core import check, disk
 from sourdine.core.codec import decoded, encoded
 from sourdine.core.errors import InvalidParameter, LedgerError
+from sourdine.core.randomness.bits import SYSTEM, Bits
 
 _FORMAT = 1
 _PARAMETERS = {  # what some settings are called in Python; on disk they keep the name they were given first
@@ -28,6 +35,17 @@ _PARAMETERS = {  # what some settings are called in Python; on disk they keep th
     "most": "max_batch_size",
     "unit": "units",
 }
+
+_UNREADABLE = (
+    ArithmeticError,
+    EOFError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    pickle.UnpicklingError,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +58,7 @@ class State:
     step: int
     parts: dict[str, Any]
     history: tuple[dict[str, Any], ...] = ()
+    token: str = ""  # of the file with the noise that is kept between steps
 
 
 class Checkpoint:
@@ -52,8 +71,17 @@ class Checkpoint:
         self.path = Path(path)
         self.every = None if every is None else check.integer("Checkpoint", "every", every, 1, 1 << 40)
 
-    def save(self, state: State) -> None:
-        """Put a state in the place of the last; a kill in between leaves one of the two."""
+    def save(self, state: State, secrets: list[Tensor] | None = None, bits: Bits = SYSTEM) -> None:
+        """Put a state in the place of the last; a kill in between leaves one of the two.
+
+        `secrets` is noise that later steps need: it is kept in a file of its own, under a name that was never
+        used before and that the state tells.
+        """
+        token = ""
+        if secrets:
+            token = bits.words(2).tobytes().hex()
+            with disk.whole_file(self._noise_file(token)) as place:
+                torch.save({"format": _FORMAT, "token": token, "step": state.step, "noise": secrets}, place)
         content = {
             "format": _FORMAT,
             "settings": state.settings,
@@ -62,9 +90,30 @@ class Checkpoint:
             "step": state.step,
             "parts": state.parts,
             "history": list(state.history),
-        }
+        } | ({"token": token} if token else {})
         with disk.whole_file(self.path) as place:
             torch.save(content, place)
+        for old in self.path.parent.glob(glob.escape(self.path.name) + ".noise-*"):
+            if old != self._noise_file(token):
+                old.unlink(missing_ok=True)
+
+    def _noise_file(self, token: str) -> Path:
+        return self.path.with_name(f"{self.path.name}.noise-{token}")
+
+    def secrets(self, state: State) -> list[Tensor]:
+        """The noise that steps after a state need."""
+        path = self._noise_file(state.token)
+        try:
+            content = torch.load(path, map_location="cpu", weights_only=True)
+            if (content["format"], content["token"], content["step"]) != (_FORMAT, state.token, state.step):
+                raise ValueError("of another state")
+            return list(content["noise"])
+        except _UNREADABLE as problem:
+            raise InvalidParameter(
+                f"The noise that was kept beside the checkpoint {self.path}, in the file {path.name}, cannot "
+                "be read, and later steps take some of it back. Put it there as it was, or move the "
+                "checkpoint away to begin anew, which is paid anew."
+            ) from problem
 
     def load(self) -> State | None:
         """The state of a run that was begun, if there is one."""
@@ -82,19 +131,9 @@ class Checkpoint:
                 step=int(content["step"]),
                 parts=content["parts"],
                 history=tuple(content["history"]),
+                token=content.get("token", ""),
             )
-        except (
-            ArithmeticError,
-            EOFError,
-            KeyError,
-            OSError,
-            RuntimeError,
-            TypeError,
-            ValueError,
-            pickle.UnpicklingError,
-            InvalidParameter,
-            LedgerError,
-        ) as problem:
+        except (*_UNREADABLE, InvalidParameter, LedgerError) as problem:
             raise InvalidParameter(
                 f"The checkpoint {self.path} cannot be read. It is none, or was cut short. "
                 "Move it away to begin anew, which is paid anew."

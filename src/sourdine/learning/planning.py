@@ -14,14 +14,22 @@ from sourdine.accounting.dpsgd.cost import TrainingCost, cost_of_steps, cost_of_
 from sourdine.accounting.dpsgd.training import Sampler, Training, noise_for
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.learning.pricing import PricedPlan, StepForecast, batches_of
+from sourdine.learning.correlation.declared import FactorCandidate, GradientCorrelation
+from sourdine.learning.correlation.factor import Factor
+from sourdine.learning.pricing import SGD, NoiseForecast, PricedPlan, StepForecast, batches_of
 
 _DIGITS = 10**4  # noise is rounded up to this, so that people can write it down
 _WORTH = 0.95  # of the best signal-to-noise ratio is enough: larger batches only take longer
 _ENOUGH = 100  # steps that an optimizer should have, however clear its gradients are
 _LARGEST = 1 << 40
-_LIKE_POISSON = (Sampler.TRUNCATED, Sampler.ALLOCATION)
+_LIKE_POISSON = (Sampler.TRUNCATED, Sampler.ALLOCATION, Sampler.CYCLIC)
 _OWNER = "TrainingPlan"
+_EACH = "Each example's gradient is clipped"
+_CORRELATED = (
+    "Each example's gradient is clipped to a norm of C before the sum. Noise is correlated over the steps, "
+    "and as large as it must be for all that one example moves together; what is kept of it between steps "
+    "stays secret."
+)
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -40,7 +48,10 @@ class TrainingPlan:
     - `sampler`: "poisson" or "allocation" (the guarantee is for adding or removing a unit), "fixed"
       (replacing one), "truncated" or "shuffle" (leaving one out), each with its own epsilon. With
       "allocation" each unit is in exactly one batch of each epoch; with "truncated" no batch is larger than
-      `max_batch_size`.
+      `max_batch_size`; with "cyclic" batches have a fixed order (leaving one out).
+    - `correlation`: how the noise of steps hangs together, so that sums of gradients have less of it:
+      `Banded`, `BLT`, `BinaryTree`, or `LeastNoise`, which takes the best of them and of DP-SGD. Batches are
+      cyclic then.
     - `neighbours`: "add-remove", "zero-out" or "replace", where the sampler is accounted for others than its
       own.
     - `group`: how many units are protected together, for Poisson batches.
@@ -56,14 +67,17 @@ class TrainingPlan:
     epochs: int | None = None
     steps: int | None = None
     batch_size: int | None = None
-    sampler: Sampler | str = Sampler.POISSON
+    sampler: Sampler | str | None = None
     max_batch_size: int | None = None
     neighbours: Neighbours | str | None = None
     group: int = 1
     size: int | None = None
+    correlation: GradientCorrelation | None = None
 
     def __post_init__(self) -> None:
-        kind = _choice("sampler", self.sampler, Sampler)
+        usual = Sampler.POISSON if self.correlation is None else Sampler.CYCLIC
+        kind = usual if self.sampler is None else _choice("sampler", self.sampler, Sampler)
+        self._check_correlation(kind)
         check.keep(self, sampler=kind, delta=float(check.inside(_OWNER, "delta", self.delta, 0, 1)))
         for name in ("epsilon", "noise_multiplier"):
             if (stated := getattr(self, name)) is not None:
@@ -92,11 +106,32 @@ class TrainingPlan:
             check.keep(self, max_batch_size=largest)
         self._shape(size, self.batch_size or 1)  # which refuses what is not accounted for
 
+    def _check_correlation(self, kind: Sampler) -> None:
+        if self.correlation is None:
+            return
+        value: object = self.correlation
+        if not isinstance(value, GradientCorrelation):
+            raise check.fail(_OWNER, "correlation", "be Banded, BLT, BinaryTree or LeastNoise", value)
+        if kind is not Sampler.CYCLIC:
+            remedy = "Correlated noise is proven where a unit comes back after a fixed number of steps."
+            raise check.fail(_OWNER, "sampler", "be cyclic, or left out, with a 'correlation'", kind, remedy)
+        if self.epsilon is not None and self.noise_multiplier is not None:
+            remedy = (
+                "What correlated noise costs hangs on where the run ends, so it ends where it was planned."
+            )
+            raise check.fail(
+                _OWNER,
+                "noise_multiplier",
+                "not be given with 'epsilon' and a 'correlation'",
+                self.noise_multiplier,
+                remedy,
+            )
+
     def _shape(self, size: int, batch_size: int) -> "_Shape":
         return _Shape(
             size=size,
             batch_size=batch_size,
-            sampler=Sampler(self.sampler),
+            sampler=Sampler(self.sampler or Sampler.POISSON),
             epochs=self.epochs,
             count=self.steps,
             max_batch_size=self.max_batch_size,
@@ -133,12 +168,38 @@ def plan(
         any_batch = replace(wanted, max_batch_size=None)._shape(units, units)
         batch_size = _best_batch_size(any_batch, (epsilon, delta))
     shape = wanted._shape(units, batch_size)
+    compared: tuple[NoiseForecast, ...] = ()
+    if wanted.correlation is not None:
+        shape, compared = _correlated(shape, wanted)
     if noise is None:
         assert epsilon is not None
-        return shape.priced(shape.least_noise(epsilon, delta), delta, epsilon, forecast)
+        priced = shape.priced(shape.least_noise(epsilon, delta), delta, epsilon, forecast)
+        return replace(priced, compared=compared)
     if epsilon is not None:
         shape = shape.within(noise, epsilon, delta)
     return shape.priced(noise, delta, epsilon, forecast)
+
+
+def _correlated(shape: "_Shape", wanted: TrainingPlan) -> tuple["_Shape", tuple[NoiseForecast, ...]]:
+    """The run with the factor that leaves the least noise in sums of gradients, and what others would leave.
+
+    All at the same epsilon; DP-SGD is among those compared, whether or not it may be taken.
+    """
+    assert wanted.correlation is not None
+    candidates = list(wanted.correlation.candidates(steps=shape.steps, batches=shape.batches))
+    if wanted.epsilon is None:
+        if len(candidates) > 1:
+            remedy = "Or state the one that is wanted, such as Banded(bands=16)."
+            raise check.fail(_OWNER, "epsilon", "be given to choose among correlations", None, remedy)
+        return shape.with_factor(candidates[0]), ()
+    shapes = [shape.with_factor(each) for each in candidates]
+    forecasts = [each.noise_forecast(wanted.epsilon, wanted.delta) for each in shapes]
+    best = min(range(len(shapes)), key=lambda i: forecasts[i].deviation)
+    first = forecasts.pop(best)
+    independent = shape.with_factor(FactorCandidate(None))
+    if independent not in shapes:
+        forecasts.append(independent.noise_forecast(wanted.epsilon, wanted.delta))
+    return shapes[best], (first, *sorted(forecasts, key=lambda each: each.deviation))
 
 
 def check_plan(owner: str, plan: object) -> TrainingPlan:
@@ -167,6 +228,8 @@ class _Shape:
     max_batch_size: int | None = None
     neighbours: Neighbours | None = None
     group: int = 1
+    parts: int | None = None
+    factor: Factor | None = None
 
     def __post_init__(self) -> None:
         stated = self.training()  # which refuses what is not accounted for
@@ -183,6 +246,33 @@ class _Shape:
             raise check.fail(_OWNER, "epochs", "be given, or else 'steps'", None, remedy)
         return self.count if self.count is not None else (self.epochs or 1) * -(-self.size // self.batch_size)
 
+    @property
+    def batches(self) -> int:
+        """How many an epoch has."""
+        return -(-self.size // self.batch_size)
+
+    def with_factor(self, candidate: FactorCandidate) -> "_Shape":
+        """The run with correlated noise; without a factor, with batches drawn from all units."""
+        if candidate.factor is None:
+            return replace(self, sampler=Sampler.POISSON, parts=None, factor=None)
+        return replace(self, parts=candidate.parts, factor=candidate.factor)
+
+    def noise_forecast(self, epsilon: float, delta: float) -> NoiseForecast:
+        """How noisy sums of gradients are within a budget."""
+        noise = self.noise(epsilon, delta)
+        error = (
+            math.sqrt((self.steps + 1) / 2)
+            if self.factor is None
+            else self.factor.error(self.parts or self.batches)
+        )
+        return NoiseForecast(
+            correlation=SGD if self.factor is None else self.factor.words,
+            sampling=self.factor is None or self.parts is not None,
+            noise_multiplier=noise,
+            deviation=noise * error,
+            copies=0 if self.factor is None else self.factor.copies,
+        )
+
     def training(self, noise: float = 1.0) -> Training:
         drawn = batches_of(
             self.sampler,
@@ -192,6 +282,7 @@ class _Shape:
             max_batch_size=self.max_batch_size,
             neighbours=self.neighbours,
             group=self.group,
+            parts=self.parts,
         )
         return drawn.training(noise)
 
@@ -257,6 +348,10 @@ class _Shape:
     def priced(
         self, noise: float, delta: float, epsilon: float | None, forecast: StepForecast | None
     ) -> PricedPlan:
+        cost = self.cost(noise, delta, epsilon)
+        if self.factor is not None:
+            assumptions = [_CORRELATED if each.startswith(_EACH) else each for each in cost.assumptions]
+            cost = replace(cost, assumptions=tuple(assumptions))
         return PricedPlan(
             size=self.size,
             batch_size=self.batch_size,
@@ -264,10 +359,12 @@ class _Shape:
             noise_multiplier=noise,
             delta=float(delta),
             sampler=self.sampler,
-            cost=self.cost(noise, delta, epsilon),
+            cost=cost,
             forecast=forecast,
             max_batch_size=self.training().max_batch_size,
             group=self.group,
+            parts=self.parts,
+            factor=self.factor,
         )
 
 

@@ -14,9 +14,11 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.format import counted, plain
+from sourdine.learning.correlation.factor import Factor
 from sourdine.learning.data.batches import (
     AllocatedBatches,
     Batches,
+    CyclicBatches,
     FixedBatches,
     PoissonBatches,
     ShuffledBatches,
@@ -32,6 +34,9 @@ _KINDS: dict[Sampler, type[Batches]] = {
     Sampler.ALLOCATION: AllocatedBatches,
 }
 
+SGD = "DP-SGD"  # batches drawn from all units, noise independent in each step
+_BYTES = 4  # of a number that is kept between steps
+
 
 def batches_of(
     sampler: Sampler,
@@ -42,6 +47,7 @@ def batches_of(
     max_batch_size: int | None = None,
     neighbours: Neighbours | None = None,
     group: int = 1,
+    parts: int | None = None,
 ) -> Batches:
     """What draws the batches of a run, and states what it costs."""
     if sampler is Sampler.TRUNCATED:
@@ -57,6 +63,15 @@ def batches_of(
         must = f"not be given for {sampler} batches"
         remedy = "Only truncated batches have a maximum: take the sampler 'truncated'."
         raise check.fail("TrainingPlan", "max_batch_size", must, max_batch_size, remedy)
+    if sampler is Sampler.CYCLIC:
+        return CyclicBatches(
+            size=size,
+            batch_size=batch_size,
+            epochs=epochs,
+            neighbours=neighbours,
+            group=group,
+            parts=parts,
+        )
     return _KINDS[sampler](
         size=size, batch_size=batch_size, epochs=epochs, neighbours=neighbours, group=group
     )
@@ -78,10 +93,27 @@ class StepForecast:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NoiseForecast:
+    """How noisy sums of gradients are with a correlation, at the epsilon of the plan.
+
+    `deviation` is that of each number in the sum over the steps so far, in clipping norms, the root mean
+    square over all steps. `copies` of the model are kept between steps.
+    """
+
+    correlation: str
+    sampling: bool
+    noise_multiplier: float
+    deviation: float
+    copies: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class PricedPlan:
     """A run of private training, all of it public: what `plan` makes of a TrainingPlan, to read and to pay.
 
     `size` and `batch_size` count units: examples, or people. `forecast` is there if a model was measured.
+    With a `factor` the noise of steps is correlated; `compared` tells how noisy sums of gradients are with
+    it, and then with what else was looked at, DP-SGD among them.
     """
 
     size: int
@@ -94,6 +126,9 @@ class PricedPlan:
     forecast: StepForecast | None = None
     max_batch_size: int | None = None
     group: int = 1
+    parts: int | None = None
+    factor: Factor | None = None
+    compared: tuple[NoiseForecast, ...] = ()
 
     @property
     def sampling_rate(self) -> float:
@@ -127,7 +162,13 @@ class PricedPlan:
             max_batch_size=self.max_batch_size,
             neighbours=self.neighbours,
             group=self.group,
+            parts=self.parts,
         )
+
+    @property
+    def every(self) -> int:
+        """After how many steps a unit may come again, where the order of batches is fixed."""
+        return self.parts or -(-self.size // self.batch_size)
 
     @property
     def order(self) -> float:
@@ -144,7 +185,19 @@ class PricedPlan:
         """
         if self.forecast is None:
             return None
-        return self.batch_size / (self.noise_multiplier * math.sqrt(self.forecast.parameters))
+        return self.batch_size / (self._step_noise * math.sqrt(self.forecast.parameters))
+
+    @property
+    def _step_noise(self) -> float:
+        """The deviation of the noise of a step; the first has none to take back."""
+        stretch = 1.0 if self.factor is None else self.factor.stretch(self.every)
+        return self.noise_multiplier * stretch
+
+    @property
+    def _total_noise(self) -> float:
+        """The deviation of the noise in the sum of all steps."""
+        total = self.steps if self.factor is None else self.factor.variances[-1]
+        return self._step_noise * math.sqrt(total)
 
     @property
     def memory(self) -> int | None:
@@ -158,9 +211,10 @@ class PricedPlan:
         largest, physical = self.batch_size, self.forecast.physical_batch_size
         if self.max_batch_size is not None:
             largest = self.max_batch_size
-        elif self.sampler in (Sampler.POISSON, Sampler.ALLOCATION):
+        elif self.sampler in (Sampler.POISSON, Sampler.ALLOCATION) or self.parts is not None:
             largest = largest_batch(largest, self.size)
-        return self.forecast.memory.peak(min(physical, largest), parts=largest > physical)
+        noise = 0 if self.factor is None else _BYTES * self.factor.copies * self.forecast.parameters
+        return noise + self.forecast.memory.peak(min(physical, largest), parts=largest > physical)
 
     @property
     def seconds(self) -> float | None:
@@ -176,7 +230,7 @@ class PricedPlan:
         return Spend(
             mechanism=NoisyGradient(sigma=Fraction(self.noise_multiplier) * clipped),
             distance=Distance.l2(run.moved * clipped, neighbours=run.relation),
-            count=run.uses if self.sampler.by_epoch else self.steps,
+            count=run.uses_until(self.steps),
             sampling=run.sampling,
         )
 
@@ -184,6 +238,11 @@ class PricedPlan:
     def warning(self) -> str:
         """What is doubtful about the guarantee; empty if nothing is."""
         return warn_of_delta(self.delta, self.size, f"the {counted(self.size, 'unit')}")
+
+    @property
+    def _run_ratio(self) -> float:
+        assert self.forecast is not None
+        return self.batch_size * self.steps / (self._total_noise * math.sqrt(self.forecast.parameters))
 
     def words(self) -> dict[str, str]:
         """The plan as people read it, line by line."""
@@ -197,6 +256,16 @@ class PricedPlan:
         }
         if self.max_batch_size is not None:
             lines["batch"] += f", at most {self.max_batch_size:,}"
+        if self.parts is not None:
+            drawn = f"each unit drawn independently, from {self.parts:,} parts that take turns"
+            lines["batch"] = f"{self.batch_size:,} ({drawn}), {share}"
+        if self.factor is not None:
+            lines["noise"] += f", {self.factor.words}"
+            if self.factor.copies:
+                numbers = counted(self.factor.copies, "number", "d")
+                lines["noise kept"] = f"{numbers} for each parameter, as secret as the data"
+        if self.compared:
+            lines["why"] = _why(self.compared)
         if self.group > 1:
             lines["epsilon"] += f", for {self.group:,} units together"
         if self.forecast is not None:
@@ -206,9 +275,21 @@ class PricedPlan:
                 "physical batch": f"{self.forecast.physical_batch_size:,}",
                 "memory": f"about {(self.memory or 0) / 2**20:,.3g} MiB for tensors",
                 "time": f"about {_duration(self.seconds or 0.0)} on this machine",
-                "signal to noise": f"{ratio:.3g} a step, {ratio * math.sqrt(self.steps):.3g} over the run",
+                "signal to noise": f"{ratio:.3g} a step, {self._run_ratio:.3g} over the run",
             }
         return lines
+
+
+def _why(compared: tuple[NoiseForecast, ...]) -> str:
+    """What was taken, beside the next best and DP-SGD, by the noise in sums of gradients."""
+    first, *rest = compared
+    shown = [each for i, each in enumerate(rest) if i == 0 or each.correlation == SGD]
+    lines = []
+    for each in shown:
+        name = each.correlation if each.correlation == SGD else f"noise {each.correlation}"
+        apart = "" if each.sampling else " and no sampling"
+        lines.append(f"{each.deviation / first.deviation:.2f} times as noisy with {name}{apart}")
+    return "at this epsilon sums of gradients would be " + ", and ".join(lines)
 
 
 def _duration(seconds: float) -> str:
@@ -229,4 +310,5 @@ _DRAWN = {
     Sampler.SHUFFLE: "cut from shuffled epochs",
     Sampler.TRUNCATED: "each unit drawn independently, cut where they are too many",
     Sampler.ALLOCATION: "each unit in one batch of each epoch, drawn independently",
+    Sampler.CYCLIC: "in a fixed order",
 }

@@ -22,6 +22,7 @@ from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
 from sourdine.learning.averaging import Average
 from sourdine.learning.checkpoint import Checkpoint, State, check_same
+from sourdine.learning.correlation.stream import stream_of
 from sourdine.learning.data.batches import Batches, IndependentBatches, Indices
 from sourdine.learning.data.examples import Examples
 from sourdine.learning.data.units import UnitIds
@@ -84,6 +85,8 @@ class Run:
             assert file is not None
             check_same(file.path, state, self.settings, ledger)
             state = replace(state, secure=state.secure and self.bits.secure)
+            if (noise := moving.step.correlation) is not None and 0 < state.step < self.plan.steps:
+                noise.resume(state.step, file.secrets(state))
             try:
                 moving.load(state.parts)
             except (KeyError, RuntimeError, TypeError, ValueError) as problem:
@@ -119,6 +122,7 @@ class Run:
             noise_multiplier=plan.noise_multiplier,
             batch_size=plan.batch_size,
             clipping=self.clipping,
+            correlation=None if plan.factor is None else stream_of(plan.factor, plan.every),
             bits=self.bits,
         )
 
@@ -143,6 +147,10 @@ class Run:
             more["neighbours"] = str(self.plan.neighbours)
         if self.plan.group > 1:
             more["group"] = str(self.plan.group)
+        if self.plan.parts is not None:
+            more["parts"] = str(self.plan.parts)
+        if self.plan.factor is not None:
+            more["correlation"] = self.plan.factor.identity
         return {
             "size": str(self.plan.size),
             "batch": str(self.plan.batch_size),
@@ -190,7 +198,9 @@ class Run:
         def save(step: int) -> None:
             if file is not None:
                 entries = tuple(asdict(each) for each in history)
-                file.save(replace(state, step=step, parts=moving.parts(), history=entries))
+                now = replace(state, step=step, parts=moving.parts(), history=entries)
+                noise = moving.step.correlation
+                file.save(now, None if noise is None or step == steps else noise.secrets(), self.bits)
 
         done = state.step
         if done and (done % epoch == 0 or done == steps) and not (history and history[-1].step == done):
@@ -255,11 +265,11 @@ class Run:
 
     def _cost_until(self, step: int) -> float:
         most = self.plan.epsilon.upper
-        if most > _HOPELESS:
+        if most == 0 or most > _HOPELESS:  # so much noise that nothing is left to tell, or far too little
             return most
         accountant = PLD(width=0.01 * most)
         cost = accountant.lift(self.plan.spend().one_loss())
-        count = -(-step // self._epoch) if self.plan.sampler.by_epoch else step
+        count = self.plan.batches.training(1.0).uses_until(step)
         return min(most, accountant.epsilon(accountant.repeat(cost, count), self.plan.delta).upper)
 
     def _judged(self, now: Progress, moving: "_Moving") -> Progress:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.learning.correlation.stream import NoiseStream
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import Engine, Sums
 from sourdine.learning.gradients.noise import gaussian
@@ -20,7 +21,8 @@ class Step:
     `add` takes a physical batch, as often as there are some; `close` adds noise once, divides by the declared
     `batch_size`, a public constant, and writes `.grad`. A batch without examples is closed like any other.
     The noise has a standard deviation of `noise_multiplier` clipping norms, so what a step costs is what the
-    accounting says of it and of the way the batches were drawn.
+    accounting says of it and of the way the batches were drawn. With a `correlation` the noise of a step
+    takes back some of the noise before it, and what a run costs is what a plan with that correlation says.
 
     >>> model = nn.Linear(3, 1)
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -37,8 +39,10 @@ class Step:
         noise_multiplier: float,
         batch_size: int,
         clipping: Clipping | None = None,
+        correlation: NoiseStream | None = None,
         bits: Bits = SYSTEM,
     ) -> None:
+        self.correlation = correlation
         self.clipping = Flat() if clipping is None else clipping
         deviations = check.positive("Step", "noise_multiplier", noise_multiplier, 1 << 20)
         self.batch_size = check.integer("Step", "batch_size", batch_size, 1, 1 << 40)
@@ -68,7 +72,11 @@ class Step:
         sums, self._sums = self._sums, {}
         sigma = float(self.mechanism.sigma)
         sizes = [value.numel() for value in self._wanted.values()]
-        whole = self._noise(sum(sizes))  # many small draws are slow
+        count = sum(sizes)  # many small draws are slow
+        if self.correlation is None:
+            whole = self._noise(count)
+        else:
+            whole = self.correlation.following(lambda: self._noise(count))
         with torch.no_grad():
             for (name, value), noise in zip(self._wanted.items(), torch.split(whole, sizes), strict=True):
                 total = sums.pop(name, None)

@@ -13,11 +13,13 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.learning.data.batches import (
     AllocatedBatches,
     Batches,
+    CyclicBatches,
     FixedBatches,
     IndependentBatches,
     PoissonBatches,
     ShuffledBatches,
     TruncatedBatches,
+    mixed_order,
     shuffled,
 )
 from sourdine.learning.planning import TrainingPlan, plan
@@ -176,7 +178,38 @@ def test_allocation_is_as_likely_in_each_batch() -> None:
     assert fit(where, {0: 0.3, 1: 0.35, 2: 0.35}) < ALARM
 
 
-KINDS = [PoissonBatches, FixedBatches, ShuffledBatches, TruncatedBatches, AllocatedBatches]
+def test_cyclic_batches_are_the_same_in_each_epoch() -> None:
+    batches = CyclicBatches(size=10, batch_size=4, epochs=3)
+    drawn = list(batches.draw(ScriptedBits(())))
+    assert [len(batch) for batch in drawn] == 3 * [4, 4, 2]
+    assert sorted(np.concatenate(drawn[:3])) == list(range(10))
+    for step, batch in enumerate(drawn):
+        assert (batch == drawn[step % 3]).all()
+    later = list(batches.draw(ScriptedBits(()), after=4))
+    assert [list(each) for each in later] == [list(each) for each in drawn[4:]]
+
+
+def test_parts_take_turns_and_hide_who_is_in_a_batch() -> None:
+    batches = CyclicBatches(size=12, batch_size=2, epochs=MANY // 6, parts=3)
+    pieces = [set(map(int, piece)) for piece in np.array_split(mixed_order(12), 3)]
+    counts = np.zeros(12)
+    for step, batch in enumerate(batches.draw(SeededBits(5))):
+        assert set(map(int, batch)) <= pieces[step % 3]
+        counts[batch] += 1
+    turns = MANY // 3
+    assert batches.training(1.0).uses == turns
+    assert (abs(counts / turns - 1 / 2) < 6 / math.sqrt(4 * turns)).all()  # 2 * 3 of 12
+
+
+def test_an_order_leaves_nobody_out_and_mixes() -> None:
+    order = mixed_order(1000)
+    assert sorted(order) == list(range(1000))
+    assert abs(np.corrcoef(order, np.arange(1000))[0, 1]) < 0.1
+    with pytest.raises(InvalidParameter, match="parts"):
+        CyclicBatches(size=10, batch_size=4, epochs=1, parts=3)
+
+
+KINDS = [PoissonBatches, FixedBatches, ShuffledBatches, TruncatedBatches, AllocatedBatches, CyclicBatches]
 
 
 def test_no_kind_is_forgotten() -> None:

@@ -28,12 +28,12 @@ def noise_for_training(training: Training, epsilon: float, delta: float) -> floa
     >>> round(noise_for_training(run, 3, 1e-5), 3)
     0.593
     """
-    if training.sampler is Sampler.POISSON:
+    if training.sampler in (Sampler.POISSON, Sampler.CYCLIC):
         return noise_for(
             epsilon,
             delta,
-            training.sampling_rate,
-            training.steps,
+            float(training.turn_rate),
+            training.uses,
             neighbours=training.relation,
             group=training.group,
         )

@@ -39,6 +39,10 @@ _WHY = {
         "bound pays for one step without sampling each epoch. The lower end is what an attack on the largest "
         "batch of a single epoch proves."
     ),
+    Sampler.CYCLIC: (
+        "The examples come in an order that is fixed and may be known: chance hides no example but within "
+        "the part whose turn it is. Noise that is correlated over the steps is made for that."
+    ),
 }
 _NEIGHBOURS = {
     Neighbours.ADD_REMOVE: "one example is added or removed (add-remove)",
@@ -149,7 +153,7 @@ def loss_of_training(training: Training) -> tuple[PrivacyLoss, int]:
             noise_multiplier, training.sampling_rate, training.relation, training.group
         ), training.steps
     step = PrivacyLoss.symmetric(GaussianLaw(training.moved / noise_multiplier), neighbours=training.relation)
-    return training.sampling.apply(step), training.uses
+    return step if training.sampling is None else training.sampling.apply(step), training.uses
 
 
 def _run(training: Training, delta: float) -> _Run:
@@ -175,6 +179,17 @@ def _run(training: Training, delta: float) -> _Run:
         drawn = (
             f"Every epoch puts each example into one of {steps // training.epochs:,} batches, drawn afresh, "
             "every batch alike, and independently of all other examples: batches differ in size."
+        )
+    elif sampler is Sampler.CYCLIC and training.parts is None:
+        drawn = (
+            f"The examples are cut into {steps // training.epochs:,} batches once, in a fixed order that may "
+            "be known, and each epoch takes them in that order."
+        )
+    elif sampler is Sampler.CYCLIC:
+        drawn = (
+            f"The examples are cut into {training.parts:,} parts once, in a fixed order that may be known. "
+            "Parts take turns, and each example of the part whose turn it is comes in with probability "
+            f"{100 * sampling_rate * (training.parts or 1):.4g} %, independently."
         )
     else:
         least = shuffled_attack(noise_multiplier, steps // training.epochs, delta)

@@ -47,6 +47,7 @@ class Sampler(StrEnum):
     SHUFFLE = "shuffle"
     TRUNCATED = "truncated"
     ALLOCATION = "allocation"
+    CYCLIC = "cyclic"
 
     @property
     def by_epoch(self) -> bool:
@@ -65,6 +66,7 @@ _RELATIONS = {
     Sampler.SHUFFLE: (Neighbours.ZERO_OUT,),
     Sampler.TRUNCATED: (Neighbours.ZERO_OUT, Neighbours.ADD_REMOVE),
     Sampler.ALLOCATION: (Neighbours.ADD_REMOVE, Neighbours.ZERO_OUT),
+    Sampler.CYCLIC: (Neighbours.ZERO_OUT, Neighbours.REPLACE),
 }
 _HALF = Fraction(1, 2)  # of a replacement: two clipped gradients may pull opposite ways
 
@@ -75,7 +77,9 @@ class Training:
 
     `max_batch_size` is where batches are truncated: five deviations above `batch_size` unless told.
     `neighbours` are the sampler's own unless told. `group` is how many examples are protected together, such
-    as all of somebody who has at most so many.
+    as all of somebody who has at most so many. `parts` is for cyclic batches: the data are cut into so many
+    parts, which take turns, and each of a part comes into its batch with the same probability; unless told,
+    parts are the batches of an epoch, and chance has no share in them.
     """
 
     size: int
@@ -86,6 +90,7 @@ class Training:
     max_batch_size: int | None = None
     neighbours: Neighbours | None = None
     group: int = 1
+    parts: int | None = None
 
     def __post_init__(self) -> None:
         check.keep(self, size=check.integer("Training", "size", self.size, 1, 2**50))
@@ -108,6 +113,7 @@ class Training:
             must = f"be {' or '.join(self.sampler.relations)} for {self.sampler} batches"
             remedy = "Leave it out, or draw by Poisson sampling, which is proven for all of them."
             raise check.fail("Training", "neighbours", must, str(self.neighbours), remedy)
+        self._check_parts()
         if self.sampler is not Sampler.TRUNCATED:
             if self.max_batch_size is not None:
                 remedy = "Only truncated batches have a maximum: take the sampler 'truncated'."
@@ -128,6 +134,17 @@ class Training:
                 ),
             )
 
+    def _check_parts(self) -> None:
+        if self.parts is None:
+            return
+        if self.sampler is not Sampler.CYCLIC:
+            remedy = "Only cyclic batches are drawn from parts of the data that take turns."
+            raise check.fail(
+                "Training", "parts", f"not be given for {self.sampler} batches", self.parts, remedy
+            )
+        most = self.size // self.batch_size
+        check.keep(self, parts=check.integer("Training", "parts", self.parts, 1, most))
+
     @property
     def relation(self) -> Neighbours:
         """The neighbours that the guarantee is about."""
@@ -139,9 +156,18 @@ class Training:
         return 2 if self.relation is Neighbours.REPLACE else 1
 
     @property
-    def sampling(self) -> Sampling:
-        """How a unit comes into a batch, as a ledger is told."""
-        sampling_rate = Fraction(self.batch_size, self.size)
+    def turn_rate(self) -> Fraction:
+        """The probability that a unit comes into a batch that it may come into."""
+        if self.sampler is Sampler.CYCLIC:
+            return Fraction(1) if self.parts is None else Fraction(self.batch_size * self.parts, self.size)
+        return Fraction(self.batch_size, self.size)
+
+    @property
+    def sampling(self) -> Sampling | None:
+        """How a unit comes into a batch, as a ledger is told; nothing where no chance has a share in it."""
+        sampling_rate = self.turn_rate
+        if self.sampler is Sampler.CYCLIC and self.parts is None:
+            return None
         if self.sampler is Sampler.FIXED:
             return FixedSize(batch_size=self.batch_size, size=self.size)
         if self.sampler is Sampler.SHUFFLE:
@@ -163,8 +189,16 @@ class Training:
 
     @property
     def uses(self) -> int:
-        """How often its sampling is used, and paid: once a step, or once an epoch."""
-        return self.epochs if self.sampler.by_epoch else self.steps
+        """How often its sampling is used, and paid: by step, by epoch, or by turn of all parts."""
+        return self.uses_until(self.steps)
+
+    def uses_until(self, step: int) -> int:
+        """How often it is used in the first steps."""
+        if self.sampler is Sampler.CYCLIC and self.parts is not None:
+            return -(-step // self.parts)
+        if self.sampler is Sampler.CYCLIC or self.sampler.by_epoch:
+            return -(-step * self.epochs // self.steps)
+        return step
 
     @property
     def sampling_rate(self) -> float:

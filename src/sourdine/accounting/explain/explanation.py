@@ -29,6 +29,7 @@ _BATCHES = {
     Sampler.SHUFFLE: "shuffled batches",
     Sampler.TRUNCATED: "truncated Poisson batches",
     Sampler.ALLOCATION: "randomly allocated batches",
+    Sampler.CYCLIC: "batches in a fixed order",
 }
 PREMIUM, COVER = 2000, 100_000
 """The source's example: a yearly premium that the results alone justify, and the sum insured."""

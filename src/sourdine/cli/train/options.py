@@ -16,6 +16,7 @@ from sourdine.core import check
 from sourdine.core.errors import SourdineError
 
 if TYPE_CHECKING:
+    from sourdine.learning.correlation.declared import GradientCorrelation
     from sourdine.learning.data.labelled import Parts
     from sourdine.learning.models import Model, Recipe
     from sourdine.learning.planning import TrainingPlan
@@ -42,7 +43,9 @@ Epochs = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over 
 Steps = Annotated[int | None, typer.Option("--steps", help="Instead of epochs: the steps.")]
 SamplerName = Annotated[
     str,
-    typer.Option("--sampler", help="How batches are drawn: poisson, truncated, allocation, fixed, shuffle."),
+    typer.Option(
+        "--sampler", help="How batches come: poisson, truncated, allocation, fixed, shuffle or cyclic."
+    ),
 ]
 Units = Annotated[
     int | None,
@@ -74,6 +77,14 @@ class PlanOptions:
     neighbours: Relation = None
     group: Group = 1
     size: Units = None
+    correlation: Annotated[
+        str | None,
+        typer.Option(
+            "--correlation",
+            help="Noise that is correlated over the steps: banded, blt, tree, or least, which takes what has "
+            "the least noise, DP-SGD included. banded:16 or blt:4 say how much is kept between steps.",
+        ),
+    ] = None
 
     def level(self, owner: str) -> float | None:
         """The budget, if one is stated."""
@@ -95,12 +106,34 @@ class PlanOptions:
             epochs=recipe.epochs if lasts else self.epochs,
             steps=self.steps,
             batch_size=self.batch_size,
-            sampler=self.sampler,
+            sampler=None if self.correlation is not None and self.sampler == "poisson" else self.sampler,
             max_batch_size=self.max_batch_size,
             neighbours=self.neighbours,
             group=self.group,
             size=self.size,
+            correlation=None if self.correlation is None else read_correlation(owner, self.correlation),
         )
+
+
+def read_correlation(owner: str, text: str) -> "GradientCorrelation":
+    """How noise hangs together, such as banded:16.
+
+    >>> read_correlation("train plan", "blt:4")
+    BLT(buffers=4)
+    """
+    from sourdine.learning.correlation.declared import BLT, Banded, BinaryTree, LeastNoise
+
+    kind, _, count = text.partition(":")
+    many = int(count) if count.isdecimal() and len(count) < 9 else None
+    if many is None and not count:
+        plain = {"banded": Banded(), "blt": BLT(), "tree": BinaryTree(), "least": LeastNoise()}
+        if kind in plain:
+            return plain[kind]
+    elif many is not None and kind == "banded":
+        return Banded(bands=many)
+    elif many is not None and kind == "blt":
+        return BLT(buffers=many)
+    raise check.fail(owner, "correlation", "be banded, banded:16, blt, blt:4, tree or least", text)
 
 
 def with_usual_batch(plan: "TrainingPlan", recipe: "Recipe", present: int) -> "TrainingPlan":

@@ -1,6 +1,7 @@
 """`sourdine train plan`: what a run of private training costs and takes, before anything is paid."""
 
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -111,6 +112,9 @@ def plain_plan(plan: "PricedPlan") -> dict[str, object]:
         "neighbours": str(plan.neighbours),
         "max_batch_size": plan.max_batch_size,
         "group": plan.group,
+        "parts": plan.parts,
+        "correlation": None if plan.factor is None else plan.factor.words,
+        "compared": [asdict(each) for each in plan.compared],
         "parameters": None if forecast is None else forecast.parameters,
         "physical_batch_size": None if forecast is None else forecast.physical_batch_size,
         "memory": plan.memory,

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -171,6 +171,42 @@ class AllocatedBatches(IndependentBatches):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CyclicBatches(Batches):
+    """Batches in a fixed order, the same in each epoch; the last may be smaller.
+
+    With `parts` the units are cut into so many, which take turns, and each unit of the part whose turn it is
+    comes in with the same probability, independently of all else. The order hangs on the number of units
+    alone, and nothing that is claimed needs it to be secret.
+    """
+
+    parts: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check.keep(self, parts=self.training(1.0).parts)
+
+    @property
+    def sampler(self) -> Sampler:
+        return Sampler.CYCLIC
+
+    def training(self, noise_multiplier: float) -> Training:
+        return replace(super().training(noise_multiplier), parts=self.parts)
+
+    def draw(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+        order = mixed_order(self.size)
+        if self.parts is None:
+            pieces = [
+                order[start : start + self.batch_size] for start in range(0, self.size, self.batch_size)
+            ]
+        else:
+            pieces = np.array_split(order, self.parts)
+        rate = self.training(1.0).turn_rate
+        for step in range(self._counted(after), self.steps):
+            piece = pieces[step % len(pieces)]
+            yield piece if self.parts is None else piece[exact.bernoulli(rate, len(piece), bits)]
+
+
+@dataclass(frozen=True, kw_only=True)
 class FixedBatches(Batches):
     """Each batch is a fresh choice of exactly `batch_size` units, every choice alike."""
 
@@ -196,6 +232,20 @@ class ShuffledBatches(Batches):
             order = shuffled(self.size, bits)
             for start in range(0, self.size, self.batch_size):
                 yield order[start : start + self.batch_size]
+
+
+def mixed_order(size: int) -> Indices:
+    """An order that hangs on the number of places alone: neighbours in the data come far from each other.
+
+    Places are sorted by a fixed mixing of their bits (the last steps of MurmurHash3, by Appleby), which
+    anybody can repeat.
+    """
+    words = np.arange(1, size + 1, dtype=np.uint64)
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        words ^= words >> np.uint64(33)
+        words *= np.uint64(factor)
+    words ^= words >> np.uint64(33)
+    return np.argsort(words, kind="stable").astype(np.int64, copy=False)
 
 
 def shuffled(size: int, bits: Bits) -> Indices:

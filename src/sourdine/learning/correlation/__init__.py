@@ -1,0 +1,1 @@
+"""Noise of training that is correlated over the steps."""
