@@ -307,6 +307,10 @@ ACCOUNTING = {
             {"advantage": QUARTER, "count": 1},
         ),
         Example(
+            partial(Training, sampler=Sampler.CYCLIC, noise_multiplier=2, epochs=1),
+            {"size": 100, "batch_size": 20, "parts": 2},
+        ),
+        Example(
             lambda **n: accounting.calibrate_to_attack(_laplace, Distance.l1(1), **n),
             {"true_positives": HALF, "false_positives": QUARTER},
         ),
