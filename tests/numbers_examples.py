@@ -307,10 +307,6 @@ ACCOUNTING = {
             {"advantage": QUARTER, "count": 1},
         ),
         Example(
-            partial(Training, sampler=Sampler.CYCLIC, noise_multiplier=2, epochs=1),
-            {"size": 100, "batch_size": 20, "parts": 2},
-        ),
-        Example(
             lambda **n: accounting.calibrate_to_attack(_laplace, Distance.l1(1), **n),
             {"true_positives": HALF, "false_positives": QUARTER},
         ),
@@ -331,6 +327,10 @@ ACCOUNTING = {
     ),
     "accounting.Training": (
         *of(Training, size=120, batch_size=50, noise_multiplier=2, epochs=100, group=2),
+        Example(
+            partial(Training, sampler=Sampler.CYCLIC, noise_multiplier=2, epochs=1),
+            {"size": 100, "batch_size": 20, "parts": 2},
+        ),
         *of(
             partial(Training, sampler=Sampler.TRUNCATED),
             size=120,
