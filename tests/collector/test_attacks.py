@@ -197,7 +197,7 @@ def test_sql_is_only_text(server: Serving, text: str) -> None:
     assert server.post(text.encode()).status in (400, 409, 422)
     assert server.post(f"{server.question.fingerprint} {text}\n".encode()).status in (400, 409, 422)
     estimates = f"/v1/questions/{server.question.fingerprint}/estimates?confidence={quoted}"
-    assert server.ask("GET", estimates).status == 400
+    assert server.result(estimates).status == 400
     assert server.sums() == before
 
 
@@ -233,7 +233,7 @@ def test_refusals_are_counted(server: Serving) -> None:
     server.post(b"nonsense\n")
     server.post(server.line(0), key="short")
     server.post(server.line(0), Origin="https://evil.example")
-    metrics = server.ask("GET", "/metrics").body.decode()
+    metrics = server.result("/metrics").body.decode()
     for word in ("refused-id", "refused-origin", "refused-no-report"):
         assert (
             word in metrics or word.replace("-", "_") in metrics or word.removeprefix("refused-") in metrics
@@ -245,7 +245,7 @@ def test_crude_poisoners_are_taken_and_flagged(server: Serving) -> None:
     body = server.line(4) * 3000
     assert server.post(body).json["accepted"] == 3000
     path = f"/v1/questions/{server.question.fingerprint}/counts"
-    counts: Any = Counts.from_json(server.ask("GET", path).json)
+    counts: Any = Counts.from_json(server.result(path).json)
     told = alarms(signs_of_counts(server.question.oracle, counts))
     assert len(told) == 1
     assert "made up" in told[0]

@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,16 @@ from tests.collector.parts import WORK, announced, lines
 pytestmark = pytest.mark.slow
 
 
+@dataclass(frozen=True)
+class Address:
+    """Where a server takes reports, and where it shows results."""
+
+    reports: str
+    results: str
+
+
 @contextmanager
-def command(folder: Path, *more: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def command(folder: Path, *more: str) -> Iterator[tuple[Address, subprocess.Popen[str]]]:
     path = folder / "work.announcement.json"
     path.write_text(announced().to_text(), encoding="utf-8")
     process = subprocess.Popen(
@@ -35,16 +44,17 @@ def command(folder: Path, *more: str) -> Iterator[tuple[str, subprocess.Popen[st
         start_new_session=True,
     )
     assert process.stdout is not None
-    address = ""
+    address = Address("", "")
     for line in process.stdout:
         if line.startswith("Listening on "):
-            address = line.split()[-1]
+            address = Address(line.split()[-1], "")
         if line.startswith("Results"):
+            address = Address(address.reports, line.split()[-1].rstrip("/"))
             break
     latest = time.monotonic() + 60
     while time.monotonic() < latest:
         try:
-            urllib.request.urlopen(f"{address}/health", timeout=5).close()
+            urllib.request.urlopen(f"{address.reports}/health", timeout=5).close()
             break
         except OSError:
             time.sleep(0.05)
@@ -57,9 +67,9 @@ def command(folder: Path, *more: str) -> Iterator[tuple[str, subprocess.Popen[st
         process.stdout.close()
 
 
-def post(address: str, body: bytes) -> int:
+def post(address: Address, body: bytes) -> int:
     request = urllib.request.Request(
-        f"{address}/v1/questions/{WORK.fingerprint}/reports",
+        f"{address.reports}/v1/questions/{WORK.fingerprint}/reports",
         body,
         {"Idempotency-Key": secrets.token_hex(16), "Content-Type": "text/plain"},
     )
@@ -72,9 +82,9 @@ def post(address: str, body: bytes) -> int:
 def test_from_start_to_end(tmp_path: Path, workers: str) -> None:
     with command(tmp_path, "--public-results", "--workers", workers) as (address, process):
         assert [post(address, lines(5, k)) for k in range(20)] == [201] * 20
-        path = f"{address}/v1/questions/{WORK.fingerprint}/counts"
-        with urllib.request.urlopen(path) as answer:
-            assert json.loads(answer.read())["reports"] == 100
+        for shown, expected in ((address.results, 100), (address.reports, 0)):  # to everybody in groups
+            with urllib.request.urlopen(f"{shown}/v1/questions/{WORK.fingerprint}/counts") as answer:
+                assert json.loads(answer.read())["reports"] == expected
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) in (0, -signal.SIGTERM)
         assert process.stdout is not None
@@ -86,7 +96,7 @@ def test_from_start_to_end(tmp_path: Path, workers: str) -> None:
 
 def test_a_head_that_never_ends_is_cut_off(tmp_path: Path) -> None:
     with command(tmp_path) as (address, _):
-        host, port = address.removeprefix("http://").split(":")
+        host, port = address.reports.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=60) as slow:
             slow.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n")
             begin = time.monotonic()
@@ -102,7 +112,7 @@ def test_a_head_that_never_ends_is_cut_off(tmp_path: Path) -> None:
 def test_a_body_that_never_ends_is_cut_off_after_its_answer_too(tmp_path: Path) -> None:
     """Else some thousand connections that were refused, and drip on, would keep everybody else out."""
     with command(tmp_path) as (address, _):
-        host, port = address.removeprefix("http://").split(":")
+        host, port = address.reports.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=60) as slow:
             slow.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
             assert slow.recv(1000).startswith(b"HTTP/1.1 200")

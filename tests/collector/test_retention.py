@@ -1,5 +1,6 @@
 """Single reports go when their time is over; counts stay the same, and nothing of them is left."""
 
+import asyncio
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -7,12 +8,14 @@ import numpy as np
 import pytest
 
 from benchmarks.servers import Server
-from sourdine.collector.period import KeptPeriod
-from sourdine.collector.retention import prune
-from sourdine.collector.store import RunningCounts, recount
+from sourdine.collector.period import KeptPeriod, today
+from sourdine.collector.retention import mix, prune
+from sourdine.collector.store import ReportStore, RunningCounts, recount
 from sourdine.collector.submission import BodyKind
 from sourdine.local import OUE, Question
-from tests.collector.parts import WORK, announced, lines, new_store, submission
+from sourdine.local.lines import written
+from tests.collector.parts import WORK, announced, lines, new_store, settings_of, submission
+from tests.collector.parts import running as running_server
 
 DAY = date(2026, 11, 17)
 ONE = timedelta(days=1)
@@ -27,7 +30,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_counts_stay_and_reports_go(place: str) -> None:
-    store = new_store(place, announced(opens=DAY, closes=DAY + 9 * ONE, retention=2))
+    store = new_store(place, announced(opens=DAY, closes=DAY + 9 * ONE, retention=2, period=KeptPeriod.DAY))
     running = RunningCounts(store, 1, WORK)
     for k in range(4):
         store.write([submission(lines(5000 + k, k), period=(DAY + k * ONE).isoformat())])
@@ -48,13 +51,69 @@ def test_counts_stay_and_reports_go(place: str) -> None:
 
 
 def test_keys_go_when_a_question_is_over_though_its_reports_went_before(place: str) -> None:
-    store = new_store(place, announced(opens=DAY, closes=DAY + 9 * ONE, retention=2))
+    store = new_store(place, announced(opens=DAY, closes=DAY + 9 * ONE, retention=2, period=KeptPeriod.DAY))
     store.write([submission(lines(5), period=DAY.isoformat())])
     (question,) = store.questions()
     assert prune(store, question, DAY + 5 * ONE) == ["2026-11-17"]
     assert store.has_keys(1)
     assert prune(store, question, DAY + 12 * ONE) == []
     assert not store.has_keys(1)
+    assert recount(store, 1, WORK).reports == 5
+    store.close()
+
+
+def test_when_a_period_is_over_nothing_tells_which_reports_came_together(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, a block holds those that came one after another; then it is by random numbers alone."""
+    store = new_store(place, announced(opens=DAY, closes=DAY + 9 * ONE, period=KeptPeriod.DAY))
+    first, second = DAY.isoformat(), (DAY + ONE).isoformat()
+    running = RunningCounts(store, 1, WORK)
+    for k in range(6):
+        store.write([submission(written(WORK.fingerprint, np.full((600, 1), k % 4)), period=first)])
+    store.write([submission(lines(9), period=first), submission(lines(700), period=second)])
+    before, numbers = running.by_period(), sorted(_numbers(store))
+    (question,) = store.questions()
+    assert mix(store, question, DAY + ONE) == []  # a late one may still come in
+    assert len(store.unmixed((1, first))) == 6
+    assert mix(store, question, DAY + 2 * ONE) == [first]
+    assert (store.unmixed((1, first)), store.count_loose((1, first))) == ([], 0)
+    assert mix(store, question, DAY + 2 * ONE) == []
+    assert len(store.unmixed((1, second))) == 1
+    for found in (running.by_period(), RunningCounts(store, 1, WORK).by_period()):
+        assert {name: each.sums.tolist() for name, each in found.items()} == {
+            name: each.sums.tolist() for name, each in before.items()
+        }
+    assert sorted(_numbers(store)) == numbers
+    (block,) = [rows for found, rows in store.stream(1, first) if len(found)]
+    assert len(set(block[:50, 0].tolist())) == 4  # those of all submissions are among each other
+    monkeypatch.setattr("sourdine.collector.store.MOST_BYTES", 2000)
+    for _ in range(5):
+        store.write([submission(lines(600), period=second)])
+    assert mix(store, question, DAY + 9 * ONE) == [second]
+    assert len(_numbers(store)) == 3609 + 3700
+    store.close()
+
+
+def _numbers(store: ReportStore) -> list[int]:
+    return [number for numbers, _ in store.stream(1) for number in numbers.tolist()]
+
+
+def test_a_server_applies_what_was_announced_as_soon_as_it_starts(tmp_path: Path) -> None:
+    place = tmp_path / "reports.db"
+    long_ago = today() - 30 * ONE
+    store = new_store(str(place), announced(opens=long_ago, retention=2, period=KeptPeriod.DAY))
+    store.write([submission(lines(5), period=long_ago.isoformat())])
+
+    async def start() -> None:
+        async with running_server(settings_of(place)):
+            for _ in range(200):
+                if not store.periods(1):
+                    return
+                await asyncio.sleep(0.05)
+
+    asyncio.run(start())
+    assert store.periods(1) == []
     assert recount(store, 1, WORK).reports == 5
     store.close()
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from sourdine.collector.announcement import SignedAnnouncement
+from sourdine.collector.period import KeptPeriod, today
 from sourdine.local.estimate import Counts
 from tests.collector.parts import (
     KEY,
@@ -17,6 +19,7 @@ from tests.collector.parts import (
     reports,
     running,
     settings_of,
+    submission,
 )
 
 PATH = f"/v1/questions/{WORK.fingerprint}"
@@ -78,6 +81,81 @@ def test_results_are_shown_on_their_own_port_alone(tmp_path: Path) -> None:
     inside = shown(tmp_path, *paths, results_port=9000, port=9000)
     assert [each.status for each in outside] == [404, 404, 404, 200]
     assert [each.status for each in inside] == [200] * 4
+
+    async def led_here() -> list[int]:
+        async with running(settings_of(tmp_path / "reports.db", results_port=9000)) as client:
+            hosts = ("127.0.0.1:9000", "localhost:9000", "evil.example:9000", "127.0.0.1.evil.example")
+            return [(await client.ask("GET", "/metrics", {"Host": host}, port=9000)).status for host in hosts]
+
+    assert asyncio.run(led_here()) == [200, 200, 404, 404]
+
+
+def test_everybody_sees_reports_in_groups_while_a_period_lasts(tmp_path: Path) -> None:
+    """Whoever watches would see when a report came in, and know its sender by that."""
+    place = tmp_path / "reports.db"
+    store = new_store(str(place), announced(period=KeptPeriod.DAY))
+    yesterday = (today() - timedelta(days=1)).isoformat()
+    store.write([submission(lines(7), period=yesterday)])
+    store.close()
+    settings = settings_of(place, results_port=9000, public_results=True)
+
+    async def work() -> list[tuple[list[int], int]]:
+        async with running(settings) as client:
+            found = []
+            for count in (100, 155, 300):
+                await client.post(lines(count))
+                shown = []
+                for port in (9000, 8080):
+                    answer = await client.ask("GET", f"{PATH}/estimates?period=all", port=port)
+                    shown.append(json.loads(answer.body)["reports"])
+                found.append((shown, (await client.ask("GET", "/metrics")).status))
+            page = await client.ask("GET", f"/questions/{WORK.fingerprint}")
+            assert b"256 or more at a time" in page.body
+            return found
+
+    assert asyncio.run(work()) == [([107, 7], 404), ([262, 7], 404), ([562, 562], 404)]
+
+
+def test_each_period_by_itself_and_all_together(tmp_path: Path) -> None:
+    place = tmp_path / "reports.db"
+    store = new_store(str(place), announced(period=KeptPeriod.DAY))
+    days = [(today() - timedelta(days=k)).isoformat() for k in (1, 0)]
+    for day in days:
+        store.write([submission(lines(500), period=day)])  # the same devices with the same noise
+    store.close()
+
+    async def work(*paths: str) -> list[Answer]:
+        async with running(settings_of(place)) as client:
+            return [await client.ask("GET", f"{PATH}/{path}") for path in paths]
+
+    newest, first, both, counts, sums, unknown = asyncio.run(
+        work(
+            "estimates",
+            f"estimates?period={days[0]}",
+            "estimates?period=all",
+            f"counts?period={days[0]}",
+            "counts?period=all",
+            "estimates?period=2020-01-01",
+        )
+    )
+    told = [json.loads(each.body) for each in (newest, first, both)]
+    assert [(each["period"], each["reports"]) for each in told] == [
+        (days[1], 500),
+        (days[0], 500),
+        ("all", 1000),
+    ]
+    widths = [each["answers"][0]["upper"] - each["answers"][0]["lower"] for each in told]
+    assert widths[2] >= widths[0]  # as many devices, and so no narrower
+    assert Counts.from_json(json.loads(counts.body)).reports == 500
+    assert (sums.status, unknown.status) == (400, 400)
+    (page,) = asyncio.run(pages(place, f"/questions/{WORK.fingerprint}?period=all"))
+    assert b"1,000 reports so far" in page.body
+    assert f"?period={days[0]}".encode() in page.body
+
+
+async def pages(place: Path, *paths: str) -> list[Answer]:
+    async with running(settings_of(place)) as client:
+        return [await client.ask("GET", path) for path in paths]
 
 
 def test_without_reports_there_are_no_answers_yet(tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from benchmarks.servers import Server
 from sourdine.collector import store as stores
+from sourdine.collector.postgres import PostgresStore
 from sourdine.collector.settings import open_store
 from sourdine.collector.store import RunningCounts, StoreError, recount
 from sourdine.collector.submission import BodyKind, Submission, SubmissionStanding
-from sourdine.local import OUE, Question
+from sourdine.local import GRR, OUE, Question
 from sourdine.local.lines import LineFault
 from tests.collector.parts import WORK, announced, lines, new_store, reports, submission
 
@@ -109,7 +110,7 @@ def test_blocks_are_made_of_loose_reports_and_hide_the_order(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stores, "_BLOCK", 50)
-    monkeypatch.setattr(stores, "_LEAST_BLOCK", 50)
+    monkeypatch.setattr(stores, "LEAST_BLOCK", 50)
     store = new_store(place)
     for seed in range(12):
         store.write([submission(lines(9, seed))])
@@ -125,7 +126,7 @@ def test_blocks_are_made_of_loose_reports_and_hide_the_order(
 
 def test_two_writers_pack_and_count_each_report_once(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "_BLOCK", 64)
-    monkeypatch.setattr(stores, "_LEAST_BLOCK", 64)
+    monkeypatch.setattr(stores, "LEAST_BLOCK", 64)
     new_store(place).close()
     same = [submission(lines(5, 1000 + i)) for i in range(20)]  # both are sent these
 
@@ -154,7 +155,7 @@ def test_running_counts_always_equal_a_recount(
 ) -> None:
     patch = pytest.MonkeyPatch()
     patch.setattr(stores, "_BLOCK", 32)
-    patch.setattr(stores, "_LEAST_BLOCK", 32)
+    patch.setattr(stores, "LEAST_BLOCK", 32)
     patch.setattr("sourdine.collector.sqlite.MOST_BYTES", 200)  # several snapshots a count
     store = new_store(str(tmp_path_factory.mktemp("s") / "reports.db"))
     running = RunningCounts(store, 1, WORK)
@@ -208,7 +209,7 @@ def test_nothing_but_the_report_is_kept(tmp_path: Path) -> None:
             ],
             *[("submissions", name) for name in ["key", "body", "question"]],
             *[("loose", name) for name in ["number", "question", "period", "report"]],
-            *[("blocks", name) for name in ["number", "question", "period", "reports", "content"]],
+            *[("blocks", name) for name in ["number", "question", "period", "reports", "mixed", "content"]],
             *[("events", name) for name in ["question", "kind", "count"]],
         ]
     )
@@ -232,6 +233,30 @@ def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
     with pytest.raises(StoreError, match="cannot be reached") as refusal:
         open_store("postgresql://me:secret-word@127.0.0.1:1/none")
     assert "secret-word" not in str(refusal.value)
+
+
+def test_a_role_that_is_changed_later_changes_no_promise(server: Server) -> None:
+    store = new_store(server.new())
+    server.set("synchronous_commit", "off")
+    try:
+        store.write([submission(lines(1))])
+        assert isinstance(store, PostgresStore)
+        assert store._run("SHOW synchronous_commit").fetchone() == ("on",)
+    finally:
+        server.execute("ALTER SYSTEM RESET synchronous_commit", "SELECT pg_reload_conf()")
+        store.close()
+
+
+def test_another_question_with_the_same_fingerprint_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """64 bits can be met on purpose; what a device's noise hangs on has 256."""
+    other = announced(Question(name="other", oracle=GRR(epsilon=1, categories=4)))
+    store = new_store(str(tmp_path / "reports.db"))
+    monkeypatch.setattr(Question, "fingerprint", WORK.fingerprint)
+    with pytest.raises(StoreError, match="another question"):
+        store.register(other)
+    store.close()
 
 
 def test_a_server_that_may_lose_reports_is_refused(server: Server) -> None:

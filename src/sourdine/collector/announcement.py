@@ -53,7 +53,7 @@ class Announcement:
     opens: date
     closes: date
     version: int = 1
-    period: KeptPeriod = KeptPeriod.DAY
+    period: KeptPeriod = KeptPeriod.WHOLE
     retention: int = 90
     secret_days: int = 0
     answers: int = 1
@@ -100,6 +100,11 @@ class Announcement:
         """How many secrets a device has while the question is open: each makes it pay again."""
         days = (self.closes - self.opens).days + 1
         return 1 if self.secret_days == 0 else -(-days // self.secret_days)
+
+    @property
+    def periods(self) -> int:
+        """How many periods there are while the question is open, in each of which a device may report."""
+        return self.period.number_between(self.opens, self.closes)
 
     @property
     def report_epsilon(self) -> float:

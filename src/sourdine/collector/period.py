@@ -48,6 +48,31 @@ class KeptPeriod(StrEnum):
             return first + timedelta(days=6)
         return (first.replace(day=1) + timedelta(days=31)).replace(day=1) - timedelta(days=1)
 
+    def words(self, name: str) -> str:
+        """What to call a period by its name.
+
+        >>> KeptPeriod.WEEK.words("2026-11-16")
+        'week from 2026-11-16'
+        """
+        return name if self in (KeptPeriod.DAY, KeptPeriod.WHOLE) else f"{self} from {name}"
+
+    def number_between(self, opens: date, closes: date) -> int:
+        """How many periods there are from one day to another.
+
+        >>> KeptPeriod.MONTH.number_between(date(2026, 11, 17), date(2027, 1, 1))
+        3
+        """
+        match self:
+            case KeptPeriod.DAY:
+                return (closes - opens).days + 1
+            case KeptPeriod.WEEK:
+                first = opens - timedelta(days=opens.weekday())
+                return (closes - first).days // 7 + 1
+            case KeptPeriod.MONTH:
+                return 12 * (closes.year - opens.year) + closes.month - opens.month + 1
+            case KeptPeriod.WHOLE:
+                return 1
+
 
 def today() -> date:
     """The day by the clock of UTC."""

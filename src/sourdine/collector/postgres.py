@@ -1,6 +1,5 @@
 """Reports on a PostgreSQL server, to which several processes on several machines may write at once."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,8 @@ from sourdine.collector.store import (
     check_version,
     loose_block,
     random_numbers,
+    sealed_counts,
+    sealed_text,
     unpacked_block,
 )
 from sourdine.collector.submission import Submission
@@ -52,6 +53,7 @@ CREATE TABLE {schema}.blocks (
     question integer NOT NULL,
     period text NOT NULL,
     reports integer NOT NULL,
+    mixed boolean NOT NULL,
     content bytea NOT NULL
 );
 ALTER TABLE {schema}.blocks ALTER content SET STORAGE EXTERNAL;
@@ -101,14 +103,16 @@ class PostgresStore(ReportStore):
         return self._live
 
     def _check_promises(self, connection: "Connection") -> None:
-        """Refuse a server that may lose what it has called written."""
+        """Refuse a server that may lose what it has called written, and let no role change that later."""
         for name in ("fsync", "full_page_writes", "synchronous_commit"):
             row = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
-            if row is None or row[0] not in ("on", "remote_apply", "remote_write"):
+            if row is None or row[0] not in ("on", "local", "remote_apply", "remote_write"):
                 raise StoreError(
                     f"The server of the store {self._address} has {name} off, so reports that it has "
                     f"confirmed may be lost in a crash. Set {name} to on, for the server and for this role."
                 )
+            if name == "synchronous_commit":
+                connection.execute("SELECT set_config(%s, %s, false)", (name, row[0]))
 
     def _run(self, text: str, *values: object) -> "psycopg.Cursor[tuple[Any, ...]]":
         return self._connection().execute(text.replace("{schema}", self._schema), values or None, binary=True)
@@ -147,7 +151,7 @@ class PostgresStore(ReportStore):
             for number, text, closed in rows
         ]
 
-    def register(self, signed: SignedAnnouncement) -> int:
+    def _register(self, signed: SignedAnnouncement) -> int:
         announcement = signed.announcement
         with self._connection().transaction():
             self._run(
@@ -233,9 +237,28 @@ class PostgresStore(ReportStore):
         ).fetchone()
         return 0 if row is None else int(row[0])
 
-    def add_block(self, place: Place, reports: int, content: bytes) -> None:
+    def add_block(self, place: Place, reports: int, content: bytes, *, mixed: bool = False) -> None:
         number = int(random_numbers(1)[0])
-        self._run("INSERT INTO {schema}.blocks VALUES (%s, %s, %s, %s, %s)", number, *place, reports, content)
+        self._run(
+            "INSERT INTO {schema}.blocks VALUES (%s, %s, %s, %s, %s, %s)",
+            number,
+            *place,
+            reports,
+            mixed,
+            content,
+        )
+
+    def unmixed(self, place: Place) -> list[tuple[int, int]]:
+        return self._run(
+            "SELECT number, reports FROM {schema}.blocks WHERE question = %s AND period = %s AND NOT mixed "
+            "ORDER BY number",
+            *place,
+        ).fetchall()
+
+    def take_block(self, number: int) -> bytes:
+        row = self._run("DELETE FROM {schema}.blocks WHERE number = %s RETURNING content", number).fetchone()
+        assert row is not None
+        return bytes(row[0])
 
     def add_events(self, events: Mapping[tuple[int, str], int]) -> None:
         lines = sorted(events.items())
@@ -269,19 +292,20 @@ class PostgresStore(ReportStore):
 
     def snapshot(self, number: int, known: frozenset[int]) -> Snapshot:
         with self._reading():
-            rows = self._run("SELECT number FROM {schema}.blocks WHERE question = %s", number)
-            blocks = frozenset(row[0] for row in rows)
+            rows = self._run("SELECT number, period FROM {schema}.blocks WHERE question = %s", number)
+            blocks: dict[int, str] = dict(rows)
             new: dict[int, bytes] = {}
             size = 0
-            for block in blocks - known:
+            for block in blocks.keys() - known:
                 if size > MOST_BYTES:
                     break
                 row = self._run("SELECT content FROM {schema}.blocks WHERE number = %s", block).fetchone()
                 assert row is not None
                 new[block] = bytes(row[0])
                 size += len(new[block])
-            loose = self._run("SELECT report FROM {schema}.loose WHERE question = %s", number).fetchall()
-            return Snapshot(blocks, new, [bytes(row[0]) for row in loose], self.sealed(number))
+            loose = self._run("SELECT period, report FROM {schema}.loose WHERE question = %s", number)
+            listed = [(period, bytes(report)) for period, report in loose]
+            return Snapshot(blocks, new, listed, self.sealed(number))
 
     def periods(self, number: int) -> list[str]:
         rows = self._run(
@@ -307,14 +331,16 @@ class PostgresStore(ReportStore):
             ).fetchall()
             yield loose_block([(number, bytes(report)) for number, report in loose], width)
 
-    def sealed(self, number: int) -> Counts | None:
+    def sealed(self, number: int) -> dict[str, Counts]:
         row = self._run("SELECT sealed FROM {schema}.questions WHERE number = %s", number).fetchone()
-        return None if row is None or row[0] is None else Counts.from_json(json.loads(row[0]))
+        return sealed_counts(None if row is None else row[0])
 
-    def forget(self, number: int, periods: Sequence[str], sealed: Counts, *, keys: bool) -> None:
+    def forget(
+        self, number: int, periods: Sequence[str], sealed: Mapping[str, Counts], *, keys: bool
+    ) -> None:
         self._run(
             "UPDATE {schema}.questions SET sealed = %s WHERE number = %s",
-            json.dumps(sealed.to_json()),
+            sealed_text(sealed),
             number,
         )
         for period in periods:

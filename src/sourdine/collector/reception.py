@@ -11,7 +11,9 @@ import re
 from collections.abc import Mapping
 from datetime import date
 from functools import lru_cache
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from sourdine.collector.period import today
 from sourdine.collector.rates import Rates
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 PATH = re.compile(r"/v1/questions/([0-9a-f]{16})/reports")
 _ID = re.compile(rb"[0-9a-f]{32}")
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z.-]+)(:\d{1,5})?")
 _RETRY = b"5"  # seconds
 MOST_BATCH = 1 << 26
 """How many bytes a batch may have."""
@@ -224,13 +227,29 @@ def _answer(outcome: SubmissionOutcome) -> tuple[int, bytes]:
 
 
 def origin_allowed(settings: CollectorSettings, headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a page may send: one of a declared origin, one of this server, or what is no page."""
+    """Whether a page may send: one of a declared origin, one of this server by its address, or no page.
+
+    A name in Host is whatever led a browser here, so that any page could have one that leads to this server:
+    the server's own name has to be declared like others.
+    """
     origin = headers.get(b"origin")
     if origin is None:
         return True
     text = origin.decode("latin-1").lower()
     own = headers.get(b"host", b"").decode("latin-1").lower()
-    return text in settings.origins or (own != "" and text in (f"http://{own}", f"https://{own}"))
+    return text in settings.origins or (is_address(own) and text in (f"http://{own}", f"https://{own}"))
+
+
+def is_address(host: str) -> bool:
+    """Whether what a browser calls a server is an address, or this machine: no name that others can set."""
+    name = urlsplit(f"//{host}").hostname if _HOST.fullmatch(host) else None
+    if name == "localhost":
+        return True
+    try:
+        ip_address(name or "")
+    except ValueError:
+        return False
+    return True
 
 
 def cors(origin: bytes) -> list[tuple[bytes, bytes]]:

@@ -1,10 +1,29 @@
-"""Single reports are removed when the announced time is over; their part in the counts stays."""
+"""What happens to reports in time: mixed when their period is over, removed when the announced time is.
+
+Their part in the counts stays.
+"""
 
 from datetime import date, timedelta
 
 import numpy as np
 
 from sourdine.collector.store import ReportStore, StoredQuestion
+
+
+def mix(store: ReportStore, question: StoredQuestion, day: date) -> list[str]:
+    """Mix the reports of periods that are over since more than a day, so that no late one is left alone.
+
+    Which periods those were. Counts are the same before and after.
+    """
+    over = [
+        period
+        for period in store.periods(question.number)
+        if question.is_over(period, day - timedelta(days=1))
+    ]
+    mixed = [period for period in over if store.mix((question.number, period))]
+    if mixed:
+        store.tidy()
+    return mixed
 
 
 def prune(store: ReportStore, question: StoredQuestion, day: date) -> list[str]:
@@ -27,12 +46,13 @@ def prune(store: ReportStore, question: StoredQuestion, day: date) -> list[str]:
     asked = question.question
     try:
         store.begin_alone()
-        total = asked.tally(np.zeros((0, asked.oracle.width), np.uint8))
+        sealed = store.sealed(question.number)
         for period in old:
+            total = asked.tally(np.zeros((0, asked.oracle.width), np.uint8))
             for _, rows in store.stream(question.number, period):
                 total += asked.tally(rows)
-        sealed = store.sealed(question.number)
-        store.forget(question.number, old, total if sealed is None else total + sealed, keys=is_over)
+            sealed[period] = sealed[period] + total if period in sealed else total
+        store.forget(question.number, old, sealed, keys=is_over)
         store.commit()
     except BaseException:
         store.rollback()

@@ -16,9 +16,9 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from sourdine.collector.period import today
-from sourdine.collector.reception import PATH, Reception, cors, origin_allowed, respond
+from sourdine.collector.reception import PATH, Reception, cors, is_address, origin_allowed, respond
 from sourdine.collector.results import StoreResults
-from sourdine.collector.retention import prune
+from sourdine.collector.retention import mix, prune
 from sourdine.collector.settings import CollectorSettings
 from sourdine.collector.shuffler.delivery import DeliveryFailed, pass_on
 from sourdine.collector.store import StoredQuestion
@@ -107,7 +107,7 @@ class CollectorApplication:
         if self.settings.shuffles:
             work.append(asyncio.create_task(self._repeat(_PASS_ON, self._pass_on)))
         else:
-            work.append(asyncio.create_task(self._repeat(_PRUNE, self._prune)))
+            work.append(asyncio.create_task(self._repeat(_PRUNE, self._prune, at_once=True)))
         try:
             yield
         finally:
@@ -117,13 +117,15 @@ class CollectorApplication:
             await run_in_threadpool(self.writer.stop)
             await run_in_threadpool(self.results.close)
 
-    async def _repeat(self, seconds: float, act: Callable[[], None]) -> None:
-        while True:
+    async def _repeat(self, seconds: float, act: Callable[[], None], *, at_once: bool = False) -> None:
+        if not at_once:
             await asyncio.sleep(seconds)
+        while True:
             try:
                 await run_in_threadpool(act)
             except Exception as problem:
                 LOG.error("%s failed: %s", act.__name__.strip("_"), type(problem).__name__)
+            await asyncio.sleep(seconds)
 
     def _refresh(self) -> None:
         """Ask the store which questions there are, and which are closed."""
@@ -139,10 +141,12 @@ class CollectorApplication:
             store.close()
 
     def _prune(self) -> None:
+        """Apply what was announced of time: removing first, which leaves less to mix."""
         store = self.settings.open_store()
         try:
             for each in store.questions():
                 prune(store, each, today())
+                mix(store, each, today())
         finally:
             store.close()
 
@@ -153,12 +157,20 @@ class CollectorApplication:
             raise NotHere
         return question
 
-    def shows_results(self, request: Request) -> bool:
-        """Whether results are shown where a request came in."""
+    def is_inside(self, request: Request) -> bool:
+        """Whether a request came in where all results are shown, each report as it comes."""
         port = self.settings.results_port
         if self.settings.shuffles:
             return False  # what it has is not yet shuffled
-        return port == 0 or (request.scope.get("server") or ("", 0))[1] == port
+        if port == 0:
+            return True
+        host = request.headers.get("host", "").lower()
+        known = (
+            host == ""
+            or is_address(host)
+            or any(each.endswith(f"//{host}") for each in self.settings.origins)
+        )
+        return known and (request.scope.get("server") or ("", 0))[1] == port
 
 
 class NotHere(Exception):
@@ -169,10 +181,11 @@ Handler = Callable[[CollectorApplication, Request], Awaitable[Response]]
 
 
 def _routes(app: CollectorApplication) -> Sequence[Route]:
-    def route(path: str, handler: Handler, *, results: bool = False) -> Route:
+    def route(path: str, handler: Handler, *, results: bool = False, public: bool = True) -> Route:
         async def answer(request: Request) -> Response:
             try:
-                if results and not app.shows_results(request):
+                shown = app.is_inside(request) or (public and app.settings.public_results)
+                if results and not shown:
                     raise NotHere
                 response = await handler(app, request)
             except NotHere:
@@ -192,7 +205,7 @@ def _routes(app: CollectorApplication) -> Sequence[Route]:
         route(one, _announcement),
         route(f"{one}/counts", _counts, results=True),
         route(f"{one}/estimates", _estimates, results=True),
-        route("/metrics", _metrics, results=True),
+        route("/metrics", _metrics, results=True, public=False),
         route("/client/{name}", _client),
         route("/questions/{fingerprint}", _page, results=True),
         route("/", _pages, results=True),
@@ -232,13 +245,24 @@ async def _announcement(app: CollectorApplication, request: Request) -> Response
 
 
 async def _counts(app: CollectorApplication, request: Request) -> Response:
-    counts = await run_in_threadpool(app.results.counts, app.question(request))
+    counts = await run_in_threadpool(
+        app.results.counts,
+        app.question(request),
+        request.query_params.get("period"),
+        grouped=not app.is_inside(request),
+    )
     return JSONResponse(counts.to_json(), headers={"Cache-Control": "no-store"})
 
 
 async def _estimates(app: CollectorApplication, request: Request) -> Response:
     confidence = app.results.confidence(request.query_params.get("confidence", "0.95"))
-    content = await run_in_threadpool(app.results.estimates, app.question(request), confidence)
+    content = await run_in_threadpool(
+        app.results.estimates,
+        app.question(request),
+        confidence,
+        request.query_params.get("period"),
+        grouped=not app.is_inside(request),
+    )
     return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
 
@@ -268,12 +292,18 @@ _RELOAD = 10  # seconds
 
 
 async def _page(app: CollectorApplication, request: Request) -> Response:
-    text = await run_in_threadpool(app.results.page, app.question(request))
+    text = await run_in_threadpool(
+        app.results.page,
+        app.question(request),
+        request.query_params.get("period"),
+        grouped=not app.is_inside(request),
+    )
     return HTMLResponse(text, headers={**_PAGE, "Refresh": str(_RELOAD)})
 
 
-async def _pages(app: CollectorApplication, _: Request) -> Response:
-    return HTMLResponse(await run_in_threadpool(app.results.list_page), headers=_PAGE)
+async def _pages(app: CollectorApplication, request: Request) -> Response:
+    text = await run_in_threadpool(app.results.list_page, grouped=not app.is_inside(request))
+    return HTMLResponse(text, headers=_PAGE)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ class CollectorSettings:
     """The secret that a shuffler and its collector share, in hexadecimal digits."""
     results_port: int = 0
     """The port on which counts, estimates and pages are shown; 0: on every port."""
+    public_results: bool = False
+    """Whether they are shown on the other ports too, to everybody: reports then in groups."""
 
     def __post_init__(self) -> None:
         owner = "CollectorSettings"

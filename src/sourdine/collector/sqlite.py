@@ -1,6 +1,5 @@
 """Reports in a file of SQLite: a write-ahead log, forced to the disk at every commit."""
 
-import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,8 @@ from sourdine.collector.store import (
     check_version,
     loose_block,
     random_numbers,
+    sealed_counts,
+    sealed_text,
     unpacked_block,
 )
 from sourdine.collector.submission import Submission
@@ -53,6 +54,7 @@ CREATE TABLE blocks (
     question INTEGER NOT NULL,
     period TEXT NOT NULL,
     reports INTEGER NOT NULL,
+    mixed INTEGER NOT NULL,
     content BLOB NOT NULL
 );
 CREATE INDEX blocks_of ON blocks (question, period, reports);
@@ -123,7 +125,7 @@ class SqliteStore(ReportStore):
             for number, text, closed in rows
         ]
 
-    def register(self, signed: SignedAnnouncement) -> int:
+    def _register(self, signed: SignedAnnouncement) -> int:
         announcement = signed.announcement
         self.begin()
         try:
@@ -231,11 +233,22 @@ class SqliteStore(ReportStore):
         ).fetchone()
         return int(row[0])
 
-    def add_block(self, place: Place, reports: int, content: bytes) -> None:
+    def add_block(self, place: Place, reports: int, content: bytes, *, mixed: bool = False) -> None:
         number = int(random_numbers(1)[0])
         self._connection.execute(
-            "INSERT INTO blocks VALUES (?, ?, ?, ?, ?)", (number, *place, reports, content)
+            "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?)", (number, *place, reports, int(mixed), content)
         )
+
+    def unmixed(self, place: Place) -> list[tuple[int, int]]:
+        return self._connection.execute(
+            "SELECT number, reports FROM blocks WHERE question = ? AND period = ? AND mixed = 0 "
+            "ORDER BY number",
+            place,
+        ).fetchall()
+
+    def take_block(self, number: int) -> bytes:
+        rows = self._connection.execute("DELETE FROM blocks WHERE number = ? RETURNING content", (number,))
+        return bytes(rows.fetchall()[0][0])
 
     def add_events(self, events: Mapping[tuple[int, str], int]) -> None:
         self._connection.executemany(
@@ -250,18 +263,18 @@ class SqliteStore(ReportStore):
     def snapshot(self, number: int, known: frozenset[int]) -> Snapshot:
         connection = self._connection
         with self._reading():
-            rows = connection.execute("SELECT number FROM blocks WHERE question = ?", (number,)).fetchall()
-            blocks = frozenset(row[0] for row in rows)
+            rows = connection.execute("SELECT number, period FROM blocks WHERE question = ?", (number,))
+            blocks: dict[int, str] = dict(rows)
             new: dict[int, bytes] = {}
             size = 0
-            for block in blocks - known:
+            for block in blocks.keys() - known:
                 if size > MOST_BYTES:
                     break
                 row = connection.execute("SELECT content FROM blocks WHERE number = ?", (block,)).fetchone()
                 new[block] = row[0]
                 size += len(row[0])
-            loose = connection.execute("SELECT report FROM loose WHERE question = ?", (number,)).fetchall()
-            return Snapshot(blocks, new, [row[0] for row in loose], self.sealed(number))
+            loose = connection.execute("SELECT period, report FROM loose WHERE question = ?", (number,))
+            return Snapshot(blocks, new, loose.fetchall(), self.sealed(number))
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -292,15 +305,15 @@ class SqliteStore(ReportStore):
             loose = connection.execute(f"SELECT number, report FROM loose WHERE {where}", values).fetchall()
             yield loose_block(loose, width)
 
-    def sealed(self, number: int) -> Counts | None:
+    def sealed(self, number: int) -> dict[str, Counts]:
         row = self._connection.execute("SELECT sealed FROM questions WHERE number = ?", (number,)).fetchone()
-        return None if row is None or row[0] is None else Counts.from_json(json.loads(row[0]))
+        return sealed_counts(None if row is None else row[0])
 
-    def forget(self, number: int, periods: Sequence[str], sealed: Counts, *, keys: bool) -> None:
+    def forget(
+        self, number: int, periods: Sequence[str], sealed: Mapping[str, Counts], *, keys: bool
+    ) -> None:
         connection = self._connection
-        connection.execute(
-            "UPDATE questions SET sealed = ? WHERE number = ?", (json.dumps(sealed.to_json()), number)
-        )
+        connection.execute("UPDATE questions SET sealed = ? WHERE number = ?", (sealed_text(sealed), number))
         for period in periods:
             self.drop(number, period)
         if keys:

@@ -1,18 +1,21 @@
 """Where reports are kept: on the disk before they are acknowledged, each once, in no order of arrival.
 
 A report gets a random number of its own. It first lies loose under that number; once many have come in, they
-are packed into a block, sorted by their numbers, so that neither place nor order tells when a report came or
-with which others. What is stored of a submission is a digest of its id, apart from its reports. Counts are
-always those of the reports that are there, and of those that were removed when their time was over.
+are packed into a block, sorted by their numbers, so that within a block neither place nor order tells when a
+report came or with which others. When a period is over, all its blocks are mixed. What is stored of a
+submission is a digest of its id, apart from its reports. Counts are always those of the reports that are
+there, and of those that were removed when their time was over.
 
 One writer at a time has a store open for writing in a process; several processes may have one each.
 """
 
+import json
 import secrets
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 
@@ -30,12 +33,14 @@ from sourdine.local.lines import LineFault, Numbers
 from sourdine.local.oracle import Bytes
 from sourdine.local.question import Question
 
-VERSION = 1
+VERSION = 2
 """The form of the tables."""
 NUMBER = 8  # bytes of a report's number
 MOST_BYTES = 1 << 25
 """About how much of a store is in memory at once when it is counted."""
-_BLOCK, _LEAST_BLOCK, _BLOCK_BYTES = 512, 256, 1 << 22
+LEAST_BLOCK = 256
+"""Reports that are in a block at least, so that none tells when a single one came in."""
+_BLOCK, _BLOCK_BYTES = 512, 1 << 22
 
 
 class StoreError(SourdineError):
@@ -43,9 +48,14 @@ class StoreError(SourdineError):
 
 
 def check_version(version: int, place: str) -> None:
-    """Refuse a store of a later version of this package."""
+    """Refuse a store of another version of this package."""
     if version > VERSION:
         raise StoreError(f"The store {place} was made by a later version of sourdine. Use that one.")
+    if version < VERSION:
+        raise StoreError(
+            f"The store {place} was made by an earlier version of sourdine, with other tables. Read it with "
+            "that one, and name another place for a new store."
+        )
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,13 @@ class StoredQuestion:
     def question(self) -> Question:
         """What was asked."""
         return self.signed.announcement.question
+
+    def is_over(self, period: str, day: date) -> bool:
+        """Whether no report of a period can come in any more on a day."""
+        announcement = self.signed.announcement
+        if self.closed and self.closed < day.isoformat():
+            return True
+        return announcement.period.last_day(period, announcement.closes) < day
 
 
 Place = tuple[int, str]
@@ -83,9 +100,21 @@ class ReportStore(ABC):
     def questions(self) -> list[StoredQuestion]:
         """All questions that were ever asked here."""
 
-    @abstractmethod
     def register(self, signed: SignedAnnouncement) -> int:
         """Take a question in, or a later version of its announcement; its number in the store."""
+        announcement = signed.announcement
+        for each in self.questions():
+            same = each.question.fingerprint == announcement.fingerprint
+            if same and each.question.identity != announcement.question.identity:
+                raise StoreError(
+                    f"The store has another question with the fingerprint {announcement.fingerprint}, which "
+                    "does not happen by chance. Ask whoever signed it."
+                )
+        return self._register(signed)
+
+    @abstractmethod
+    def _register(self, signed: SignedAnnouncement) -> int:
+        """Take in an announcement; one of a lower version changes nothing."""
 
     @abstractmethod
     def close_question(self, number: int, day: str) -> None:
@@ -132,8 +161,16 @@ class ReportStore(ABC):
         """How many reports lie loose."""
 
     @abstractmethod
-    def add_block(self, place: Place, reports: int, content: bytes) -> None:
+    def add_block(self, place: Place, reports: int, content: bytes, *, mixed: bool = False) -> None:
         """Keep a block, under a random number."""
+
+    @abstractmethod
+    def unmixed(self, place: Place) -> list[tuple[int, int]]:
+        """The blocks that were not mixed yet, in the order of their random numbers, and their reports."""
+
+    @abstractmethod
+    def take_block(self, number: int) -> bytes:
+        """Remove a block and return it."""
 
     @abstractmethod
     def add_events(self, events: Mapping[tuple[int, str], int]) -> None:
@@ -156,7 +193,9 @@ class ReportStore(ABC):
         """All reports to a question at one moment, or those of a period, with their numbers."""
 
     @abstractmethod
-    def forget(self, number: int, periods: Sequence[str], sealed: Counts, *, keys: bool) -> None:
+    def forget(
+        self, number: int, periods: Sequence[str], sealed: Mapping[str, Counts], *, keys: bool
+    ) -> None:
         """Within a transaction, keep counts in place of the single reports of periods, perhaps of keys."""
 
     @abstractmethod
@@ -168,8 +207,8 @@ class ReportStore(ABC):
         """Make sure that what was removed is gone from the disk too, as far as the database can tell."""
 
     @abstractmethod
-    def sealed(self, number: int) -> Counts | None:
-        """The counts of reports that were removed."""
+    def sealed(self, number: int) -> dict[str, Counts]:
+        """The counts of reports that were removed, by period."""
 
     # what is the same on all of them
 
@@ -239,10 +278,45 @@ class ReportStore(ABC):
             self._keep(place, parts[0] if len(parts) == 1 else np.concatenate(parts))
         return outcomes, happened
 
+    def mix(self, place: Place) -> int:
+        """Put the reports of a period that is over into new blocks, by their random numbers; how many.
+
+        So many as a memory holds are mixed at once, of blocks that were drawn from all: then nothing tells
+        which ones came in one after another.
+        """
+        width, mixed = self._question(place[0]).oracle.width, 0
+        while True:
+            try:
+                self.begin_alone()
+                parts = [loose_block(self.take_loose(place, MOST_BYTES // (NUMBER + width)), width)]
+                size = 0
+                for number, reports in self.unmixed(place):
+                    if size > MOST_BYTES:
+                        break
+                    parts.append(unpacked_block(self.take_block(number), width))
+                    size += reports * (NUMBER + width)
+                numbers = np.concatenate([each for each, _ in parts])
+                rows = np.concatenate([each for _, each in parts])
+                order = np.argsort(numbers)
+                most = max(_BLOCK_BYTES // (NUMBER + width), 1)
+                for start in range(0, len(rows), most):
+                    part = order[start : start + most]
+                    content = packed_block(numbers[part], rows[part])
+                    self.add_block(place, len(part), content, mixed=True)
+                self.commit()
+            except BaseException:
+                self._loose.clear()
+                self.rollback()
+                raise
+            self._loose.pop(place, None)
+            mixed += len(rows)
+            if not len(rows):
+                return mixed
+
     def _keep(self, place: Place, rows: Bytes) -> None:
         """Keep reports loose, or in a block with those that lie loose, if they are many together."""
         width = rows.shape[1]
-        enough = max(_LEAST_BLOCK, min(_BLOCK, _BLOCK_BYTES // (NUMBER + width)))
+        enough = max(LEAST_BLOCK, min(_BLOCK, _BLOCK_BYTES // (NUMBER + width)))
         numbers = random_numbers(len(rows))
         if place not in self._loose:
             self._loose[place] = self.count_loose(place)
@@ -304,15 +378,25 @@ def loose_block(rows: Iterable[tuple[int, bytes]], width: int) -> tuple[Numbers,
     return np.array([number for number, _ in listed], np.uint64), content
 
 
+def sealed_text(sealed: Mapping[str, Counts]) -> str:
+    """Counts of removed reports, by period, as they are stored."""
+    return json.dumps({period: counts.to_json() for period, counts in sealed.items()})
+
+
+def sealed_counts(text: str | None) -> dict[str, Counts]:
+    """Counts of removed reports as they were stored, if there are any."""
+    return {period: Counts.from_json(each) for period, each in json.loads(text or "{}").items()}
+
+
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """What there is of a question at one moment: all its blocks by number, and some that were not known."""
+    """What there is of a question at one moment: all its blocks with their periods, and some unknown ones."""
 
-    blocks: frozenset[int]
+    blocks: Mapping[int, str]
     new: Mapping[int, bytes]
     """The contents of blocks that were not known: of so many as a memory holds."""
-    loose: Sequence[bytes]
-    sealed: Counts | None
+    loose: Sequence[tuple[str, bytes]]
+    sealed: Mapping[str, Counts]
 
 
 class RunningCounts:
@@ -324,27 +408,40 @@ class RunningCounts:
     def __init__(self, store: ReportStore, number: int, question: Question) -> None:
         self._store, self._number, self._question = store, number, question
         self._blocks: frozenset[int] = frozenset()
-        self._counts = self._none()
+        self._counts: dict[str, Counts] = {}
 
-    def _none(self) -> Counts:
-        return self._question.tally(np.zeros((0, self._question.oracle.width), np.uint8))
-
-    def refresh(self) -> Counts:
-        """The counts of all reports that are stored now."""
+    def by_period(self, *, grouped: Callable[[str], bool] = lambda period: False) -> dict[str, Counts]:
+        """The counts of all reports that are stored now; of `grouped` periods only of those in blocks."""
         width = self._question.oracle.width
         while True:
             there = self._store.snapshot(self._number, self._blocks)
-            if not self._blocks <= there.blocks:  # some were removed, and are in the sealed counts
-                self._blocks, self._counts = frozenset(), self._none()
+            if not self._blocks <= there.blocks.keys():  # some were removed, and are in the sealed counts
+                self._blocks, self._counts = frozenset(), {}
                 continue
-            for content in there.new.values():
-                self._counts += self._question.tally(unpacked_block(content, width)[1])
+            for block, content in there.new.items():
+                self._add(self._counts, there.blocks[block], unpacked_block(content, width)[1])
             self._blocks |= there.new.keys()
-            if self._blocks == there.blocks:
+            if self._blocks == there.blocks.keys():
                 break
-        loose = np.frombuffer(b"".join(there.loose), np.uint8).reshape(-1, width)
-        total = self._counts + self._question.tally(loose)
-        return total if there.sealed is None else total + there.sealed
+        found = dict(self._counts)
+        loose: dict[str, list[bytes]] = defaultdict(list)
+        for period, report in there.loose:
+            loose[period].append(report)
+        for period, some in loose.items():
+            if not grouped(period):
+                self._add(found, period, np.frombuffer(b"".join(some), np.uint8).reshape(-1, width))
+        for period, counts in there.sealed.items():
+            found[period] = found[period] + counts if period in found else counts
+        return dict(sorted(found.items()))
+
+    def _add(self, counts: dict[str, Counts], period: str, rows: Bytes) -> None:
+        new = self._question.tally(rows)
+        counts[period] = counts[period] + new if period in counts else new
+
+    def refresh(self) -> Counts:
+        """The counts of all reports that are stored now."""
+        none = self._question.tally(np.zeros((0, self._question.oracle.width), np.uint8))
+        return sum(self.by_period().values(), none)
 
 
 def recount(store: ReportStore, number: int, question: Question) -> Counts:

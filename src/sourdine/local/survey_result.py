@@ -9,23 +9,30 @@ import numpy as np
 
 from sourdine.local.estimate import Counts, Estimate, Floats
 from sourdine.local.oracle import FrequencyOracle
-from sourdine.local.poisoning import Reach, Sign, attackers_reach, has_reach, signs_of_counts
+from sourdine.local.poisoning import Reach, Sign, attackers_reach, has_reach, signs_of_periods
+from sourdine.local.pooling import pooled_estimate
 from sourdine.local.question import Question
 
 
 def survey_document(
-    question: Question, counts: Counts, confidence: float = 0.95, attackers: Fraction = Fraction(1, 100)
+    question: Question,
+    periods: Sequence[Counts],
+    confidence: float = 0.95,
+    attackers: Fraction = Fraction(1, 100),
+    *,
+    in_all: int = 1,
 ) -> dict[str, object]:
-    """The estimates from counts, for machines; without any report there are no answers yet.
+    """The estimates from the counts of some periods, for machines; without any report there are none yet.
 
     Words need a list of candidates to be read by, so they have none here either. How far a share of attackers
     could have moved each estimate stands beside it, and what tests of made-up reports say.
     """
-    if counts.reports == 0 or question.oracle.takes_words:
-        return _head(question, counts.reports, confidence) | {"answers": [], "attackers": None, "quality": []}
-    answer = in_rows(question.estimate(counts, confidence))
+    reports = sum(each.reports for each in periods)
+    if reports == 0 or question.oracle.takes_words:
+        return _head(question, reports, confidence) | {"answers": [], "attackers": None, "quality": []}
+    answer = in_rows(pooled_estimate(question, periods, confidence))
     reach = attackers_reach(question.oracle, answer, attackers) if has_reach(question.oracle) else None
-    signs = signs_of_counts(question.oracle, counts)
+    signs = signs_of_periods(question.oracle, periods, in_all)
     return estimate_document(question, answer, answer.value, reach) | quality_document(signs)
 
 

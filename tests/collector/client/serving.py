@@ -36,6 +36,7 @@ class Serving:
     """A server that runs: where, which question it asks, and all that it wrote."""
 
     port: int
+    results_port: int
     question: Question
     folder: Path
 
@@ -60,7 +61,16 @@ class Serving:
     def ask(
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        return self._ask(self.port, method, path, body, headers)
+
+    def result(self, path: str) -> Answer:
+        """What is shown on the port for results."""
+        return self._ask(self.results_port, "GET", path)
+
+    def _ask(
+        self, port: int, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         try:
             connection.request(method, path, body, dict(headers or {}))
             response = connection.getresponse()
@@ -76,7 +86,7 @@ class Serving:
 
     def sums(self) -> list[int]:
         """The counts so far."""
-        sums: list[int] = self.ask("GET", f"/v1/questions/{self.question.fingerprint}/counts").json["sums"]
+        sums: list[int] = self.result(f"/v1/questions/{self.question.fingerprint}/counts").json["sums"]
         return sums
 
     def line(self, category: int = 0) -> bytes:
@@ -105,15 +115,18 @@ def serving(folder: Path, oracle: Oracle | None = None, **terms: Any) -> Iterato
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=err, env=os.environ.copy())
         assert process.stdout is not None
+        ports: list[int] = []
         try:
             for line in process.stdout:
                 out.write(line)
                 out.flush()
-                if line.startswith(b"Listening on "):
+                if line.startswith((b"Listening on ", b"Results: ")):
+                    ports.append(int(line.decode().rstrip("/\n").rpartition(":")[2]))
+                if len(ports) == 2:
                     break
             else:
                 raise AssertionError((folder / "err").read_text())
-            yield Serving(int(line.decode().rstrip("/\n").rpartition(":")[2]), question, folder)
+            yield Serving(ports[0], ports[1], question, folder)
         finally:
             process.terminate()
             try:

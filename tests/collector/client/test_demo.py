@@ -1,10 +1,13 @@
 """The demo page in Chromium, against a collector that runs: online, offline and online again."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sourdine.collector.period import KeptPeriod
 from tests.browser import violations, watched
 from tests.collector.client.serving import LABELS, Serving, serving
 
@@ -58,6 +61,44 @@ def test_what_is_answered_offline_is_sent_when_online_and_counted_once(
         page.get_by_text("Sent, and stored by the collector.").wait_for()
         before[int(page.locator("#line").inner_text()[-2:], 16)] += 1
         assert server.sums() == before
+
+
+def test_no_period_gets_two_reports_of_a_device_that_was_offline(browser: "Browser", tmp_path: Path) -> None:
+    """Answered on two days without a net, all would come in on the third, with the same noise."""
+    with serving(tmp_path, period=KeptPeriod.DAY) as server, watched(browser) as page:
+        page.goto(f"{server.url}/client/demo.html")
+        page.get_by_label("bicycle").wait_for()
+
+        def said(days: int) -> Any:
+            page.clock.set_fixed_time(datetime.now(UTC) + timedelta(days=days))
+            return page.evaluate(ANSWER)
+
+        page.evaluate(
+            """async (fingerprint) => {
+          const { Client } = await import("/client/sourdine.js");
+          window.client = await Client.open({ collector: location.origin, database: "other" });
+          window.question = await window.client.question(fingerprint);
+        }""",
+            server.question.fingerprint,
+        )
+        page.context.set_offline(True)
+        assert [said(0), said(0), said(1)] == [{"kept": 1}, "answered", "waiting"]
+        page.context.set_offline(False)
+        page.clock.set_fixed_time(datetime.now(UTC) + timedelta(days=2))
+        assert page.evaluate("async () => (await window.client.send()).stored") == 1
+        assert [said(2), said(3)] == ["answered", {"stored": 1}]
+        assert sum(server.sums()) == 2
+
+
+ANSWER = """async () => {
+  try {
+    const { sent } = await window.client.answer(window.question, "bicycle");
+    const { stored, kept } = await sent;
+    return stored ? { stored } : { kept };
+  } catch (problem) {
+    return problem.code;
+  }
+}"""
 
 
 def test_an_answer_outlives_the_page_and_a_lost_acknowledgement(browser: "Browser", server: Serving) -> None:

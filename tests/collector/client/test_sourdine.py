@@ -1,9 +1,13 @@
 """The browser client: what it refuses, and the laws that its reports follow."""
 
 import json
+import re
+import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -329,3 +333,60 @@ def test_days_before_a_question_opens_do_not_age_a_secret() -> None:
     ]));
     """
     assert node.run(script) == [False, True, False, True, False]
+
+
+USE = """
+import { Client, Question, Reporter, SourdineError, Words, openAnnouncement, isOld } from "./sourdine.js";
+import type { QuestionFile, WaitingSubmission } from "./sourdine.js";
+const client: Client = await Client.open({ collector: "https://a.example", pins: ["3f"], mostEpsilon: 2 });
+const question: Question = await client.question("c88f4840a05fe0d0");
+const stop: () => void = client.keepSending();
+const { body, sent, row } = await client.answer(question, "bicycle");
+const { stored, kept, dropped } = await sent;
+const count: number = stored + kept + dropped.length + body.length + row.length;
+const waiting: readonly WaitingSubmission[] = await client.waiting();
+const reporter = await Reporter.from(new Uint8Array(16));
+const line: string = question.line(await reporter.row(question, question.value(3)));
+const bytes: Uint8Array = question.oracle.sample(question.oracle.known(1), new Words(new Uint8Array(64)));
+const old: boolean = isOld("2026-11-17", { opens: "2026-11-17", secret_days: 3 }, Date.now());
+try {
+  const file = { format: "sourdine announcement 1", announcement: "", signatures: [] } as const;
+  await openAnnouncement(file, { pins: [] });
+} catch (problem) {
+  if (problem instanceof SourdineError && problem.code === "waiting") stop();
+}
+// @ts-expect-error: an answer is needed
+await client.answer(question);
+// @ts-expect-error: a name is no number
+const wrong: number = question.name;
+// @ts-expect-error: there is no such code
+const code: SourdineError["code"] = "nonsense";
+export { count, waiting, line, bytes, old, wrong, code };
+export type { QuestionFile };
+"""
+
+
+def test_the_types_name_what_the_module_has() -> None:
+    text = (node.CLIENT / "sourdine.d.ts").read_text(encoding="utf-8")
+    declared = set(re.findall(r"^export (?:class|function|const) (\w+)", text, re.MULTILINE))
+    there = set(node.run("console.log(JSON.stringify(Object.keys(client)));", []))
+    assert declared <= there
+
+
+@pytest.mark.slow
+def test_the_types_compile(tmp_path: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not here")
+    (tmp_path / "package.json").write_text(json.dumps({"type": "module"}))
+    made = subprocess.run(
+        [npm, "install", "--no-audit", "--no-fund", "typescript"], cwd=tmp_path, check=False
+    )
+    if made.returncode:
+        pytest.skip("npm has no typescript here")
+    shutil.copy(node.CLIENT / "sourdine.d.ts", tmp_path)
+    (tmp_path / "use.ts").write_text(USE, encoding="utf-8")
+    options = "--noEmit --strict --target es2022 --module esnext --moduleResolution bundler --lib es2022,dom"
+    command = [str(tmp_path / "node_modules/.bin/tsc"), *options.split(), "use.ts"]
+    compiled = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert (compiled.returncode, compiled.stdout) == (0, "")

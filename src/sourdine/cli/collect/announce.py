@@ -28,8 +28,11 @@ def announce(
     opens: Annotated[str | None, typer.Option(help="The first day. Without it: today.")] = None,
     period: Annotated[
         str,
-        typer.Option(help="What is kept of the time of a report: day, week, month, or whole: nothing."),
-    ] = "day",
+        typer.Option(
+            help="A device reports once in it, and it is all that is kept of the time: day, week, month, or "
+            "whole: once in all."
+        ),
+    ] = "whole",
     retention: Annotated[
         int, typer.Option(help="Days after its period that a single report is kept; counts stay.")
     ] = 90,

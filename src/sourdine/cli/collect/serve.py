@@ -39,10 +39,14 @@ def serve(
     port: Annotated[int, typer.Option(help="For reports. 0: any that is free.")] = 8080,
     results_port: Annotated[
         int | None,
-        typer.Option(help="For counts and pages, on this machine alone. Without it: --port + 1."),
+        typer.Option(help="For counts, pages and metrics, on this machine alone. Without it: --port + 1."),
     ] = None,
     public_results: Annotated[
-        bool, typer.Option("--public-results", help="Show results on the port for reports too, to everybody.")
+        bool,
+        typer.Option(
+            "--public-results",
+            help="Show results on the port for reports too, to everybody: 256 reports or more at a time.",
+        ),
     ] = False,
     origin: Annotated[
         list[str] | None, typer.Option(help="An origin whose pages may send, such as https://survey.example.")
@@ -79,17 +83,16 @@ def serve(
     signed = [SignedAnnouncement.read(path) for path in questions]
     sockets = [listen(host, port)]
     taken_port = int(sockets[0].getsockname()[1])
-    shown = 0
-    if not public_results:
-        beside = results_port if results_port is not None else (taken_port + 1 if port else 0)
-        sockets.append(listen("127.0.0.1", check.integer(owner, "results-port", beside, 0, 65535)))
-        shown = int(sockets[1].getsockname()[1])
+    beside = results_port if results_port is not None else (taken_port + 1 if port else 0)
+    sockets.append(listen("127.0.0.1", check.integer(owner, "results-port", beside, 0, 65535)))
+    shown = int(sockets[1].getsockname()[1])
     settings = CollectorSettings(
         store=store,
         origins=tuple(origin or ()),
         rate=rate,
         results_port=shown,
         shuffler_key="" if shuffler_secret is None else shared_key(shuffler_secret),
+        public_results=public_results,
     )
     if shuffler_secret is None and any(each.announcement.batch for each in signed):
         raise InvalidParameter(
@@ -104,6 +107,6 @@ def serve(
         show.line(f"{each.announcement.fingerprint}  {each.announcement.question.name}")
     where = f"[{host}]" if ":" in host else host
     show.line(f"Listening on http://{where}:{taken_port}")
-    show.line(f"Results: http://{'127.0.0.1' if shown else where}:{shown or taken_port}/")
+    show.line(f"Results: http://127.0.0.1:{shown}/")
     sys.stdout.flush()  # whoever waits for this through a pipe waits no longer
     run(settings, sockets, workers=workers, proxies=proxy or ())

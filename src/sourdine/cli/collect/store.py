@@ -154,13 +154,18 @@ def close(question: Fingerprint, *, store: StorePlace = "reports.db", as_json: A
 def prune(*, store: StorePlace = "reports.db", as_json: AsJson = False) -> None:
     """Remove single reports whose announced time is over; counts stay. A server does it every hour.
 
+    Reports of periods that are over are mixed, so that nothing tells which came in one after another.
+
     Example: sourdine collect prune --store reports.db
     """
     from sourdine.collector.period import today
+    from sourdine.collector.retention import mix
     from sourdine.collector.retention import prune as remove
 
     with _open(store) as there:
         periods = {each.question.fingerprint: remove(there, each, today()) for each in there.questions()}
+        for each in there.questions():
+            mix(there, each, today())
     if as_json:
         show.document({"removed": periods})
         return

@@ -101,7 +101,7 @@ def estimate(
 
         faults = {str(fault): count for fault, count in files.faults.items()}
         page = survey_page(
-            question, total, confidence=level, attackers=share, faults=faults, signs=watch.signs()
+            question, [total], confidence=level, attackers=share, faults=faults, signs=watch.signs()
         )
         show.keep(page.html(), html)
     if as_json:

@@ -2,7 +2,7 @@
 export class SourdineError extends Error {
   readonly code:
     | "refused" | "changed" | "signature" | "price" | "oracle" | "older" | "unknown"
-    | "no-storage" | "insecure" | "closed" | "answered" | "spent" | "full" | "token";
+    | "no-storage" | "insecure" | "closed" | "answered" | "waiting" | "spent" | "full" | "token";
 }
 
 /** A specification as `sourdine local spec` writes it. */
@@ -117,6 +117,12 @@ export interface Submission {
   readonly token?: string;
 }
 
+/** A submission that waits, with what the device keeps beside it. */
+export interface WaitingSubmission extends Submission {
+  readonly identity: string;
+  readonly period: Announcement["period"];
+}
+
 export interface Sending {
   readonly stored: number;
   readonly kept: number;
@@ -129,7 +135,7 @@ export class Client {
   answer(question: Question, answer: string | number): Promise<Submission & { readonly row: string; readonly sent: Promise<Sending> }>;
   /** Get the token of a question from its issuer, some time before it is answered. */
   fetchToken(question: Question, options: { readonly issuer: string; readonly code: string }): Promise<void>;
-  waiting(): Promise<readonly Submission[]>;
+  waiting(): Promise<readonly WaitingSubmission[]>;
   send(): Promise<Sending>;
   keepSending(seconds?: number): () => void;
 }

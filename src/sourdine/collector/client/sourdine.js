@@ -1369,7 +1369,8 @@ export class Client {
   /**
    * Answer a question: the report is made here, kept until the collector has it, and sent when it can be.
    *
-   * Once a period, and for no more different answers than the question declares: a second one is refused.
+   * Once a period, and for no more different answers than the question declares: a second one is refused. The
+   * period that counts is also the one in which the collector got a report, so that none ever gets two of a device.
    */
   async answer(question, answer) {
     const terms = question.announcement, now = Date.now();
@@ -1386,22 +1387,26 @@ export class Client {
       url: `${this.collector}/v1/questions/${question.fingerprint}/reports`,
       body: question.line(row),
     };
+    const { identity } = question;
     await this.store.change(async (devices, queue) => {
-      const [kept, waiting] = [await asked(devices.get(question.identity)), await asked(queue.count())];
+      const [kept, waiting] = [await asked(devices.get(identity)), await asked(queue.getAll())];
       if (kept.period === period) {
         throw new SourdineError("This device has answered already. A second report would count it twice.", "answered");
+      }
+      if (waiting.some((each) => each.identity === identity)) {
+        throw new SourdineError("An earlier report of this device still waits to be sent. Go online first.", "waiting");
       }
       const tags = kept.tags.includes(tag) ? kept.tags : [...kept.tags, tag];
       if (tags.length > terms.answers) {
         throw new SourdineError("This device has reported on as many different answers as the question allows.", "spent");
       }
-      if (waiting >= MOST_WAITING) throw new SourdineError("Too many reports wait to be sent. Go online first.", "full");
+      if (waiting.length >= MOST_WAITING) throw new SourdineError("Too many reports wait to be sent. Go online first.", "full");
       if (terms.tokens && !kept.token) {
         throw new SourdineError("A report to this question needs a token. Get one with its code first.", "token");
       }
       const { token, ...rest } = kept;
       devices.put({ ...rest, tags, period });
-      queue.put(token ? { ...submission, token } : submission);
+      queue.put({ ...submission, ...(token ? { token } : {}), identity, period: terms.period });
     });
     return { ...submission, row: hex(row), sent: this.send() };
   }
@@ -1468,7 +1473,11 @@ export class Client {
         outcome.kept += 1;
         continue;
       }
-      await this.store.change((_, queue) => asked(queue.delete(submission.id)));
+      await this.store.change(async (devices, queue) => {
+        const kept = await asked(devices.get(submission.identity));
+        if (kept && status < 300) devices.put({ ...kept, period: periodOf(submission.period, Date.now()) });
+        await asked(queue.delete(submission.id));
+      });
       if (status < 300) outcome.stored += 1;
       else outcome.dropped.push({ id: submission.id, status });
     }

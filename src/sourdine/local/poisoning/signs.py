@@ -1,13 +1,14 @@
 """Signs that reports were not made by honest devices: what these do too rarely to be believed.
 
-Each test bounds how often honest reports, one a device, would look so, whatever the answers behind them are.
-All tests together raise a false alarm at most once in a million (docs/guarantees/poisoning.md). None sees an
-attacker who sends what honest devices send: `attackers_reach` says what those can do.
+Each test bounds how often honest reports, one a device, would ever look so, whatever the answers behind them
+are, and however often one looks while they come in. All tests together raise a false alarm in at most one
+survey of a million (docs/guarantees/poisoning.md). None sees an attacker who sends what honest devices send:
+`attackers_reach` says what those can do.
 """
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +22,22 @@ from sourdine.local.frequency.supports import CodedOracle
 from sourdine.local.frequency.unary import Unary
 from sourdine.local.numeric.window import WindowOracle
 from sourdine.local.oracle import Bytes, FrequencyOracle, Oracle
+from sourdine.local.poisoning.ever import chance_of_fewer, chance_of_more, chance_of_sum
 from sourdine.local.rappor.basic import BasicOracle
 
 ALARM = 1e-6
-"""How often all tests together may call honest reports spoiled."""
+"""How often all tests together may ever call honest reports spoiled."""
 _TESTS = 5  # that there are at most, for counts and rows together
 _MOST_CODES = 1 << 20  # beyond that, sums are not tested: what is expected takes too long to work out
 _MOST_BYTES = 1 << 26  # of rows that are compared with each other
+_NONE = 1e-9  # where all reports support as many categories, there is nothing to test
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Sign:
-    """One test: what was seen, what honest reports give, and at most how often they would look so."""
+    """One test: what was seen, what honest reports give, and at most how often they would ever look so."""
 
     name: str
     value: float
@@ -73,19 +76,35 @@ def signs_of_counts(oracle: Oracle, counts: Counts) -> tuple[Sign, ...]:
     return tuple(sign for sign in signs if sign is not None)
 
 
+def signs_of_periods(oracle: Oracle, periods: Sequence[Counts], in_all: int) -> tuple[Sign, ...]:
+    """Of each test the one of the period that looks the worst; `in_all` periods may be looked at in the end.
+
+    >>> from sourdine.local import GRR
+    >>> oracle = GRR(epsilon=1, categories=4)
+    >>> day = oracle.tally(np.zeros(34, np.int64))
+    >>> [[sign.alarm for sign in signs_of_periods(oracle, [day, day], days)] for days in (2, 365)]
+    [[True], [False]]
+    """
+    worst: dict[str, Sign] = {}
+    for counts in periods:
+        for sign in signs_of_counts(oracle, counts):
+            known = worst.setdefault(sign.name, sign)
+            worst[sign.name] = min(known, sign, key=lambda each: each.chance)
+    return tuple(replace(sign, chance=min(1.0, in_all * sign.chance)) for sign in worst.values())
+
+
 def _sum(oracle: Oracle, counts: Counts) -> Sign | None:
     """How many categories a report supports on average, by Bernstein's inequality."""
     law = _support_law(oracle)
-    if law is None or not isinstance(oracle, FrequencyOracle):
+    if law is None or law.reach < _NONE or not isinstance(oracle, FrequencyOracle):
         return None
-    mean = float(oracle.supports(counts).sum()) / counts.reports
-    off = max(law.least - mean, mean - law.most, 0.0)
-    exponent = counts.reports * off**2 / (2 * (law.variance + law.reach * off / 3)) if off else 0.0
+    total, n = float(oracle.supports(counts).sum()), counts.reports
+    mean, above, below = total / n, total - n * law.most, n * law.least - total
     return Sign(
         "Categories that a report supports on average",
         mean,
         _from_to(law.least, law.most),
-        min(1.0, 2 * math.exp(-exponent)),
+        chance_of_sum(above, below, n, law.variance, law.reach),
         "Somebody sends reports that raise many categories at once, or lower them.",
     )
 
@@ -156,7 +175,7 @@ def _repeat_sign(what: str, most: int, reports: int, likely: float, kinds: int) 
         f"Reports with the commonest {what}",
         most,
         f"up to about {reports * likely:,.4g} of {reports:,}",
-        min(1.0, kinds * float(bdtrc(most - 1, reports, likely))) if most else 1.0,
+        min(1.0, kinds * chance_of_more(most, reports, likely)),
         "Somebody sends the same again and again.",
     )
 
@@ -170,13 +189,13 @@ def _outside(oracle: Oracle, counts: Counts) -> Sign | None:
     (p, q), n = oracle.channel, counts.reports
     supports = oracle.supports(counts)
     low, high = int(supports.min()), int(supports.max())
-    below, above = float(bdtr(low, n, q)), float(bdtrc(high - 1, n, p)) if high else 1.0
-    count, tail = (low, below) if below < above else (high, above)
+    below, above = chance_of_fewer(low, n, q), chance_of_more(high, n, p)
+    count, chance = (low, below) if below < above else (high, above)
     return Sign(
         "Share of a category furthest out",
         float(oracle.channel.estimate(count / n)),
         "shares from 0 to 1, but for noise",
-        min(1.0, 2 * oracle.categories * tail),
+        min(1.0, 2 * oracle.categories * chance),
         "No answers that people can have make this likely: reports were made up to move a category.",
     )
 
@@ -213,21 +232,23 @@ def signs_of_rows(oracle: Oracle, rows: Bytes) -> tuple[Sign, ...]:
 def _equal_rows(oracle: Unary | BasicOracle | SubsetSelection, rows: Bytes) -> Sign:
     """How often the commonest row occurs.
 
-    That some r of n independent rows are equal has a probability of at most C(n, r) P^{r-1}, P that of the
-    likeliest row for any answer; and with few rows possible, at most their number times a binomial tail.
+    That some r of the first n rows are equal has a probability of at most C(n, r) P^{r-1}, P that of the
+    likeliest row for any answer, and once they are, they are for ever: over all r, 1/(r (r - 1)) each adds up
+    to 1. With few rows possible, it is at most their number times the chance of one. Two bounds, half each.
     """
     packed = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
     most, n = int(np.unique(packed, return_counts=True)[1].max()), len(rows)
     log_likely = _log_likeliest_row(oracle)
     subsets = float(gammaln(n + 1) - gammaln(most + 1) - gammaln(n - most + 1))
-    chance = math.exp(min(0.0, subsets + (most - 1) * log_likely))
+    spent = math.log(most * (most - 1)) if most > 1 else 0.0
+    chance = math.exp(min(0.0, subsets + (most - 1) * log_likely + spent))
     if oracle.categories <= 64:
-        chance = min(chance, 2.0**oracle.categories * float(bdtrc(most - 1, n, math.exp(log_likely))))
+        chance = min(chance, 2.0**oracle.categories * chance_of_more(most, n, math.exp(log_likely)))
     return Sign(
         "Reports that are equal to the commonest",
         most,
         f"up to about {max(1.0, n * math.exp(log_likely)):,.4g} of {n:,}",
-        min(1.0, chance),
+        min(1.0, 2 * chance),
         "Somebody sends the same again and again, or reports were copied.",
     )
 
@@ -244,7 +265,10 @@ def _log_likeliest_row(oracle: Unary | BasicOracle | SubsetSelection) -> float:
 
 
 def _weights(oracle: Unary | BasicOracle, rows: Bytes) -> Sign:
-    """The most and the fewest ones of a row: one of probability p, and k - 1 of probability q."""
+    """The most and the fewest ones of a row: one of probability p, and k - 1 of probability q.
+
+    The i-th row may be so far out with a probability of 1/(i (i + 1)) of the whole.
+    """
     ones = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
     (p, q), others, n = oracle.channel, oracle.categories - 1, len(rows)
     most, least = int(ones.max()), int(ones.min())
@@ -255,7 +279,7 @@ def _weights(oracle: Unary | BasicOracle, rows: Bytes) -> Sign:
         "Ones of the report furthest out",
         value,
         f"about {p + others * q:.4g}",
-        min(1.0, 2 * n * tail),
+        min(1.0, 2 * n * (n + 1) * tail),
         "Somebody sends reports that honest devices hardly ever make.",
     )
 

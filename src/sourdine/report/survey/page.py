@@ -12,7 +12,8 @@ from typing import ClassVar
 from sourdine.core.format import counted, shorten_up
 from sourdine.local.estimate import Counts, Estimate
 from sourdine.local.oracle import FrequencyOracle
-from sourdine.local.poisoning import Reach, Sign, alarms, attackers_reach, has_reach, signs_of_counts
+from sourdine.local.poisoning import Reach, Sign, alarms, attackers_reach, has_reach, signs_of_periods
+from sourdine.local.pooling import pooled_estimate
 from sourdine.local.question import Question
 from sourdine.local.survey_result import answer_names, in_rows
 from sourdine.report.pages.page import Page, Section
@@ -65,9 +66,49 @@ class SurveyPage(Page):
     caption: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class ShownPeriods:
+    """Which part of the time of a survey a page is about, and where the others are."""
+
+    name: str = ""
+    in_all: int = 1
+    """How many periods the survey has."""
+    links: tuple[tuple[str, str], ...] = ()
+    group: int = 0
+    """How many reports are added at once, so that nobody sees when one came in; 0: each by itself."""
+
+    @property
+    def nothing(self) -> str:
+        """What to say while nothing is counted."""
+        if not self.group:
+            return "No report has come in yet."
+        return (
+            f"Reports are counted here once {self.group} of them are together. So many have not come in yet."
+        )
+
+    def words(self, periods: int) -> tuple[str, ...]:
+        """How to read a page of this part."""
+        points = []
+        if periods > 1:
+            points.append(
+                "A device may report once in each period, with the same noise. The intervals hold all the "
+                "same: they are means of those of the periods, which all hold together. They are wider than "
+                "for as many reports by different devices, and are about reports: a device that sent several "
+                "counts as often."
+            )
+        elif self.in_all > 1:
+            points.append("This is about one period alone, since a device may report again in the next.")
+        if self.group:
+            points.append(
+                f"Reports are added {self.group} or more at a time while a period lasts, so that nobody sees "
+                "when one came in."
+            )
+        return tuple(points)
+
+
 def survey_page(
     question: Question,
-    counts: Counts,
+    periods: Sequence[Counts],
     *,
     confidence: float = 0.95,
     attackers: Fraction = _ATTACKERS,
@@ -75,29 +116,35 @@ def survey_page(
     signs: Sequence[Sign] = (),
     terms: Sequence[str] = (),
     history: Sequence[tuple[int, float]] = (),
+    shown: ShownPeriods | None = None,
 ) -> SurveyPage:
     """The page of a question: `signs` are tests of single reports, `terms` what was announced of it.
 
-    `history` are numbers of reports with the widest half of an interval at that time.
+    `periods` are the counts of those that are shown, in each of which devices report once. `history` are
+    numbers of reports with the widest half of an interval at that time.
     """
+    shown = shown or ShownPeriods()
+    reports = sum(each.reports for each in periods)
     about = (
         Section(title="What it costs whoever answers", points=(*price_points(question), *terms)),
         *set_apart(faults or {}),
-        Section(title="How to read it", points=_reading(question, attackers)),
+        Section(title="How to read it", points=(*_reading(question, attackers), *shown.words(len(periods)))),
     )
-    title = f"{question.name}: {counted(counts.reports, 'report')} so far"
-    if counts.reports == 0 or question.oracle.takes_words:
+    if shown.links:
+        about = (Section(title="Periods", links=shown.links), *about)
+    title = f"{question.name}{shown.name and f', {shown.name}'}: {counted(reports, 'report')} so far"
+    if reports == 0 or question.oracle.takes_words:
         lead = (
-            "No report has come in yet."
-            if counts.reports == 0
+            shown.nothing
+            if reports == 0
             else "Words are read by a list of candidates: export the reports, and decode them with it."
         )
         return SurveyPage(
             title=title, lead=lead, sections=about, bars=(), ticks=(), alarms=(), narrowing=None, caption=""
         )
-    answer = in_rows(question.estimate(counts, confidence))
+    answer = in_rows(pooled_estimate(question, periods, confidence))
     reach = attackers_reach(question.oracle, answer, attackers) if has_reach(question.oracle) else None
-    tests = (*signs_of_counts(question.oracle, counts), *signs)
+    tests = (*signs_of_periods(question.oracle, periods, shown.in_all), *signs)
     bars, ticks = _bars(question, answer, reach)
     widest = widest_half(answer)
     return SurveyPage(
@@ -200,7 +247,8 @@ def _quality(tests: Sequence[Sign]) -> tuple[Section, ...]:
         title="Signs of made-up reports",
         columns=("test", "here", "honest reports", "result"),
         rows=tuple(rows),
-        note="All tests together raise a false alarm at most once in a million. A careful attacker raises "
+        note="All tests together raise a false alarm in at most one survey of a million, however often one "
+        "looks. A careful attacker raises "
         "none: what those could have done stands beside each estimate.",
     )
     return (Section(title="Are the reports honest?", tables=(table,)),)
@@ -231,7 +279,9 @@ def _reading(question: Question, attackers: Fraction) -> tuple[str, ...]:
         kind,
         f"Beside each estimate stands how far {100 * float(attackers):g} % of made-up reports could have "
         "moved it, whatever they were.",
-        "Looking at the page often costs nobody anything: reports are private by themselves.",
+        "Looking at the page often costs nobody anything: reports are private by themselves. But an interval "
+        "holds at a time that was fixed beforehand: whoever waits until it says what they like is misled. "
+        "The tests of made-up reports hold however often one looks.",
     )
     return tuple(point for point in points if point)
 
