@@ -9,6 +9,7 @@ Only the standard library is imported here, since this file is also read inside 
 
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -76,12 +77,15 @@ class Worker:
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
 
-    def ask(self, question: Question) -> Answer:
-        """Sends a question and waits for its answer."""
+    def ask(self, question: Question, limit: float | None = None) -> Answer:
+        """Sends a question and waits for its answer, or ends the program after so many seconds."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(question) + "\n")
         self._process.stdin.flush()
+        if limit is not None and not select.select([self._process.stdout], [], [], limit)[0]:
+            self._process.kill()
+            raise TimeoutError(f"{self._name} gave no answer within {limit:.0f} s.")
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError(f"{self._name} stopped without an answer; its error is above.")

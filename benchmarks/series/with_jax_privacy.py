@@ -17,15 +17,16 @@ def answer(question: Question) -> Answer:
 
     if question.get("versions"):
         return versions("jax-privacy", "jax")
-    periods, kind = int(question["periods"]), question["kind"]
+    periods, kind, turns = int(question["periods"]), question["kind"], question["turns"]
+    more = {} if turns is None else {"max_optimizer_steps": int(turns)}
     if kind == "toeplitz":
-        column = np.asarray(toeplitz.optimal_max_error_strategy_coefs(periods))
-        return _of_column(column)
-    if kind == "buffered":
-        found = buffered_toeplitz.optimize(n=periods)
-        blt = found[0] if isinstance(found, tuple) else found
+        return _of_column(np.asarray(toeplitz.optimal_max_error_strategy_coefs(periods)))
+    if kind == "toeplitz by optimiser":
+        return _of_column(np.asarray(toeplitz.optimize_banded_toeplitz(periods, periods, **more)))
+    if kind.startswith("buffered"):
+        blt = buffered_toeplitz.optimize(n=periods, error=kind.split()[1], **more)
         return _of_column(np.asarray(blt.toeplitz_coefs(periods)))
-    matrix = np.asarray(dense.optimize(periods))
+    matrix = np.asarray(dense.optimize(periods, **more))
     matrix = matrix / np.sqrt((matrix**2).sum(axis=0).max())
     ones = jnp.tril(jnp.ones((periods, periods)))
     rest = np.asarray(jnp.linalg.solve(matrix.T, ones.T)).T

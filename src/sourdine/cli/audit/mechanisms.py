@@ -8,6 +8,7 @@ import typer
 
 from sourdine.cli.audit.attack import attack
 from sourdine.cli.audit.plan import plan
+from sourdine.cli.audit.series import series
 from sourdine.cli.audit.training import training
 from sourdine.cli.shared import show
 from sourdine.cli.shared.app import VerbOrName
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer(cls=VerbOrName)
 app.command(name="attack")(attack)
 app.command(name="plan")(plan)
+app.command(name="series")(series)
 app.command(name="training")(training)
 _ENOUGH = 10**6  # samples
 _ABOVE, _NOT_REFUTED, _OUT_OF_REACH = "ABOVE ITS CLAIM", "not refuted", "out of reach"

@@ -17,6 +17,7 @@ from sourdine.mechanisms.correlation.matrix import CorrelationMatrix, SquareMatr
 from sourdine.mechanisms.correlation.participation import Participation
 
 _BITS = 64
+_LONG = 4096  # periods from which a recursion is quicker than doubling
 _SHORT, _FINE = 30, 20
 _ONE_HALF = 1 << (_SHORT + _FINE - 1)
 
@@ -35,6 +36,28 @@ def power_coefficients(exponent: Fraction, periods: int, scale: int) -> list[int
         rounding.append((2 * scale * exact + (1 << _BITS)) >> (_BITS + 1))
         exact = exact * ((k - 1) * below + above) // (k * below)
     return rounding
+
+
+def inverse_series(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The first coefficients of 1 / Σ c_k x^k, as many as are given.
+
+    >>> inverse_series(np.array([2.0, -2.0, 0.0])).tolist()
+    [0.5, 0.5, 0.5]
+    """
+    size = len(column)
+    if size > _LONG:
+        from scipy.signal import lfilter  # takes long to load
+
+        impulse = np.zeros(size)
+        impulse[0] = 1.0
+        inverse: NDArray[np.float64] = lfilter([1.0], column, impulse)
+        return inverse
+    inverse = np.array([1 / column[0]])
+    while (count := len(inverse)) < size:  # as many again are right after each turn
+        more = min(2 * count, size)
+        left = -np.convolve(column[:more], inverse)[count:more]
+        inverse = np.concatenate([inverse, np.convolve(left, inverse)[: more - count]])
+    return inverse
 
 
 @dataclass(frozen=True)
@@ -63,11 +86,7 @@ class PowerMatrix(CorrelationMatrix):
     @cached_property
     def _totals(self) -> NDArray[np.float64]:
         """The inverse power series, added up: the weights for a total, the last row first."""
-        from scipy.signal import lfilter
-
-        impulse = np.zeros(self.periods)
-        impulse[0] = 1.0
-        return np.cumsum(lfilter([1.0], self.column.astype(float), impulse))
+        return np.cumsum(inverse_series(self.column.astype(float)))
 
     def coefficients(self, first: int, last: int) -> NDArray[np.float64]:
         weights = self._totals[:last][::-1].copy()

@@ -85,3 +85,13 @@ class SeriesCalendar:
     def extended(self, periods: int) -> "SeriesCalendar":
         """The same with more periods."""
         return SeriesCalendar(self.length, self.first, periods)
+
+
+def check_over(calendar: SeriesCalendar, number: int, early: bool) -> None:
+    """Refuse to close a period that is not over: a command that runs twice would close the next."""
+    last = calendar.end(number)
+    if not early and last >= date.today():
+        raise InvalidParameter(
+            f"The period {calendar.name(number)} is not over: it ends with {last}, and what comes in after "
+            "it is closed would never count. Publish it then, or say 'early' if nothing more will come."
+        )

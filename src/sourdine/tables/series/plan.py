@@ -1,9 +1,11 @@
 """What a series will measure, cost and be worth: from declarations alone, before its first period."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
@@ -154,7 +156,8 @@ class SeriesPlan:
             if not isinstance(measurement, RecordCounts | UnitCounts | Total):
                 raise InvalidParameter(
                     f"The query '{query.name}' asks for the {label}, which does not add up over periods. A "
-                    'series counts records ("count"), units ("units") and sums ({ sum = "pay" }).'
+                    'series counts records ("count"), units ("units") and sums ({ sum = "pay" }). A mean is '
+                    "a sum divided by a count: ask for both, and divide what is published."
                 )
             measures.append((label, measurement))
         return measures
@@ -239,3 +242,27 @@ def correlated_noise(
 def listed_queries(queries: Sequence[Query]) -> str:
     """The names of queries, for a ledger's line."""
     return ", ".join(query.name for query in queries)
+
+
+def declared_text(plan: SeriesPlan) -> str:
+    """All that a series rests on, as one text, but for keys: they may be added at the end of a list."""
+    columns = {
+        name: {field: value for field, value in column.model_dump(mode="json").items() if field != "keys"}
+        for name, column in plan.schema.columns.items()
+    }
+    block = plan.block.model_dump(mode="json", exclude={"state"})
+    content: Mapping[str, Any] = {
+        "columns": columns,
+        "queries": [query.model_dump(mode="json") for query in plan.queries],
+        "privacy": {
+            "epsilon": str(plan.privacy.epsilon),
+            "delta": plan.privacy.delta,
+            "unit": plan.unit.name,
+            "column": plan.unit.column,
+            "max_rows": plan.unit.max_rows,
+            "max_groups": plan.unit.max_groups,
+            "neighbours": str(plan.neighbours),
+        },
+        "series": block,
+    }
+    return json.dumps(content, sort_keys=True, ensure_ascii=False)

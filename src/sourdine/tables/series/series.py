@@ -2,7 +2,6 @@
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -26,9 +25,9 @@ from sourdine.mechanisms.correlated import NoiseCorrelation
 from sourdine.tables.query import Query
 from sourdine.tables.scans import silence
 from sourdine.tables.series.answers import SeriesAnswers, SeriesRows
-from sourdine.tables.series.calendar import SeriesCalendar
-from sourdine.tables.series.plan import SeriesLine, SeriesPlan, listed_queries
-from sourdine.tables.series.state import ClosedPeriod, SeriesState
+from sourdine.tables.series.calendar import check_over
+from sourdine.tables.series.plan import SeriesLine, SeriesPlan, declared_text, listed_queries
+from sourdine.tables.series.state import ClosedPeriod, SeriesState, aligned, key_rows
 
 _LIMIT = (1 << 62) - 1
 
@@ -75,7 +74,7 @@ class TableSeries:
         texts = json.loads(self._state.note("mechanisms") or "[]")
         paid = map(Fraction, json.loads(self._state.note("distances") or "[]"))
         for place, (line, most) in enumerate(zip(lines, paid, strict=True)):
-            keys = set(_key_rows(line.measurement.keys(self.plan.schema)))
+            keys = set(key_rows(line.measurement.keys(self.plan.schema)))
             if line.distance.amount > most or not keys.issuperset(self._state.keys(place)):
                 raise InvalidParameter(
                     f"The keys of the query '{line.query}' are no longer those that the series was paid for: "
@@ -281,7 +280,7 @@ class TableSeries:
         (totals,) = totals_of(table, measurement.requests(table, unit), unit=unit, bits=bits, where=where)
         exact = measurement.numbers(totals, schema, unit)[:, 0]
         sums = np.array([max(-_LIMIT, min(_LIMIT, int(each))) for each in exact.tolist()], np.int64)
-        keys = tuple(_key_rows(totals.keys))
+        keys = tuple(key_rows(totals.keys))
         history = self.history(place, keys, number - 1)
         rows = line.mechanism.sample_rows(np.concatenate([history, sums[:, None]], axis=1), bits)
         return ClosedPeriod(number, place, keys, sums[:, None], np.asarray(rows))
@@ -364,63 +363,3 @@ class TableSeries:
             self._state.turn()
         self._state.witness()
         return lost
-
-
-def check_over(calendar: SeriesCalendar, number: int, early: bool) -> None:
-    """Refuse to close a period that is not over: a command that runs twice would close the next."""
-    last = calendar.end(number)
-    if not early and last >= date.today():
-        raise InvalidParameter(
-            f"The period {calendar.name(number)} is not over: it ends with {last}, and what comes in after "
-            "it is closed would never count. Publish it then, or say 'early' if nothing more will come."
-        )
-
-
-def aligned(closed: list[ClosedPeriod], keys: tuple[tuple[Any, ...], ...], part: Any) -> NDArray[Any]:
-    """What closed periods hold, side by side along the last axis, by the newest keys; 0 where none was."""
-    place = {key: i for i, key in enumerate(keys)}
-    columns = []
-    for period in closed:
-        block = part(period)
-        if period.keys == keys:
-            columns.append(block)
-            continue
-        spread = np.zeros((len(keys), block.shape[1]), block.dtype)
-        spread[[place[key] for key in period.keys]] = block
-        columns.append(spread)
-    return np.concatenate(columns, axis=1) if columns else np.zeros((len(keys), 0), np.int64)
-
-
-def _key_rows(keys: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The keys of each group, as plain values."""
-    return [tuple(map(_plain, key)) for key in keys]
-
-
-def _plain(key: object) -> object:
-    return (
-        key.item() if isinstance(key, np.generic) else key if isinstance(key, str | int | bool) else str(key)
-    )
-
-
-def declared_text(plan: SeriesPlan) -> str:
-    """All that a series rests on, as one text, but for keys: they may be added at the end of a list."""
-    columns = {
-        name: {field: value for field, value in column.model_dump(mode="json").items() if field != "keys"}
-        for name, column in plan.schema.columns.items()
-    }
-    block = plan.block.model_dump(mode="json", exclude={"state"})
-    content: Mapping[str, Any] = {
-        "columns": columns,
-        "queries": [query.model_dump(mode="json") for query in plan.queries],
-        "privacy": {
-            "epsilon": str(plan.privacy.epsilon),
-            "delta": plan.privacy.delta,
-            "unit": plan.unit.name,
-            "column": plan.unit.column,
-            "max_rows": plan.unit.max_rows,
-            "max_groups": plan.unit.max_groups,
-            "neighbours": str(plan.neighbours),
-        },
-        "series": block,
-    }
-    return json.dumps(content, sort_keys=True, ensure_ascii=False)

@@ -283,3 +283,29 @@ def _array(content: bytes) -> NDArray[Any]:
     length = int.from_bytes(content[1:5], "little")
     flat = np.frombuffer(content[5:], kind)
     return flat.reshape(length, -1) if length else flat.reshape(0, 0)
+
+
+def aligned(closed: list[ClosedPeriod], keys: tuple[tuple[Any, ...], ...], part: Any) -> NDArray[Any]:
+    """What closed periods hold, side by side along the last axis, by the newest keys; 0 where none was."""
+    place = {key: i for i, key in enumerate(keys)}
+    columns = []
+    for period in closed:
+        block = part(period)
+        if period.keys == keys:
+            columns.append(block)
+            continue
+        spread = np.zeros((len(keys), block.shape[1]), block.dtype)
+        spread[[place[key] for key in period.keys]] = block
+        columns.append(spread)
+    return np.concatenate(columns, axis=1) if columns else np.zeros((len(keys), 0), np.int64)
+
+
+def key_rows(keys: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The keys of each group, as plain values."""
+    return [tuple(map(_plain, key)) for key in keys]
+
+
+def _plain(key: object) -> object:
+    return (
+        key.item() if isinstance(key, np.generic) else key if isinstance(key, str | int | bool) else str(key)
+    )
