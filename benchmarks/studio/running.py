@@ -14,6 +14,7 @@ from sourdine.cli.release import publish
 from sourdine.studio.app import Studio, create_app
 from sourdine.studio.desk import Desk
 from sourdine.studio.folder import Folder
+from sourdine.studio.gate import hosts_of
 from sourdine.studio.server import HOST, _listening
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def running(folder: Path) -> Iterator[RunningStudio]:
     studio = Studio(Desk(Folder.of(folder), lambda spec, place, watch: publish(spec, place, watch=watch)))
     with _listening(0) as listener:
         port = listener.getsockname()[1]
-        app = create_app(studio, (f"{HOST}:{port}", f"localhost:{port}"))
+        app = create_app(studio, hosts_of(port))
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()

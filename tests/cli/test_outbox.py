@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.cli.outbox import UNFINISHED, Outbox
+from sourdine.cli.outbox import Outbox
 from sourdine.core import disk
+from sourdine.core.disk import UNFINISHED
 from sourdine.core.errors import InvalidParameter, SourdineError
 
 NAMES = ("answers.csv", "release.json", "certificate.json")

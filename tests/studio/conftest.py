@@ -57,8 +57,9 @@ class Browser:
         return self.act(name, "set", at=at, value=value)
 
 
-def studio_of(folder: Path) -> Studio:
-    return Studio(Desk(Folder.of(folder), lambda spec, place, watch: publish(spec, place, watch=watch)))
+def studio_of(folder: Path, *, ledger: str | None = None) -> Studio:
+    reached = Folder.of(folder, ledger=ledger)
+    return Studio(Desk(reached, lambda spec, place, watch: publish(spec, place, watch=watch)))
 
 
 @pytest.fixture

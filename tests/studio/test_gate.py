@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.studio.gate import COOKIE, MOST_BYTES
+from sourdine.studio.gate import COOKIE, MOST_BYTES, hosts_of
 from tests.studio.conftest import HOST, Browser, studio_of
 
 
@@ -66,6 +66,21 @@ def test_a_wrong_cookie_is_refused(folder: Path) -> None:
     browser = Browser(studio_of(folder))
     browser.client.cookies.set(COOKIE, "wrong")
     assert browser.get().status_code == 403
+
+
+def test_a_cookie_that_another_port_has_set_locks_nobody_out(browser: Browser) -> None:
+    # cookies know no ports: another server of this machine may set one of this name, for all paths
+    right = f"{COOKIE}={browser.studio.keys.session}"
+    browser.client.cookies.clear()
+    for cookies in (f"{right}; {COOKIE}=other", f"{COOKIE}=other; {right}", f"a=b; {right}"):
+        assert browser.get(Cookie=cookies).status_code == 200
+    for cookies in (f"{COOKIE}=other", f"x{right}", COOKIE, f"{COOKIE}=", ""):
+        assert browser.get(Cookie=cookies).status_code == 403
+
+
+def test_the_usual_port_is_left_out_by_browsers() -> None:
+    assert hosts_of(80) == ("127.0.0.1", "localhost")
+    assert hosts_of(81) == ("127.0.0.1:81", "localhost:81")
 
 
 def test_a_large_request_is_refused(browser: Browser, people: str) -> None:

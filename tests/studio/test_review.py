@@ -7,6 +7,7 @@ import pytest
 
 from sourdine.studio.folder import Folder
 from sourdine.studio.review import review, step_of
+from tests.studio.conftest import Browser
 
 WHOLE: dict[str, Any] = {
     "table": {"source": "people.csv"},
@@ -78,3 +79,24 @@ def test_public_files_of_another_folder_are_not_read(tmp_path: Path, kind: str) 
     block = {"file": "../secret.csv", "on": ["town"], "columns": ["region"]}
     words = reviewed(tmp_path / "here", **{kind: {"places": block}})
     assert "does not lie in the folder" in words[f"/{kind}/places"]
+
+
+def test_a_series_is_shown_and_neither_forecast_nor_released(browser: Browser, folder: Path) -> None:
+    (folder / "weeks.toml").write_text(
+        '[table]\nsource = "people.csv"\n[privacy]\nunit = "person"\nepsilon = 1\nledger = "people.ledger"\n'
+        '[columns]\nsex = { type = "category", keys = ["f", "m"] }\n'
+        '[series]\nperiod = "week"\nfirst = 2026-01-05\nperiods = 52\n'
+        '[[queries]]\nname = "sexes"\nask = ["count"]\nby = ["sex"]\n'
+    )
+    page = browser.get("/spec/weeks.toml")
+    assert page.status_code == 200
+    assert "sourdine series publish" in page.text
+    assert "Pay and release" not in page.text
+    browser.set("weeks.toml", "/privacy/epsilon", "2")
+    assert "periods = 52" in (folder / "weeks.toml").read_text()
+    version = browser.studio.desk.sheet("weeks.toml").file.version
+    for act in ("release", "exact", "count-privately", "make-ledger", "aim"):
+        asked = {"version": version, "act": act, "into": "weeks-release", "sure": "yes", "value": "0.1"}
+        assert browser.post("/spec/weeks.toml/act", asked).status_code == 422, act
+    for what in ("noise", "dry-run"):
+        assert browser.post("/spec/weeks.toml/fill", {"what": what}).status_code == 422

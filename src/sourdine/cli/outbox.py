@@ -16,7 +16,6 @@ from sourdine.cli.shared import show
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, SourdineError
 
-UNFINISHED = ".unfinished"
 _BALLAST = "ballast"
 _ROOM = 1 << 22  # bytes: the page of a release with its charts, and all that is short
 
@@ -34,7 +33,7 @@ class Outbox:
         self._name = folder
         self._names = names
         self._room = _ROOM + room
-        self._beside = self.folder.with_name(f".{self.folder.name}{UNFINISHED}")
+        self._beside = disk.unfinished(self.folder)
         self._waiting = self._beside / self.folder.name
         self._keep = False
 

@@ -20,6 +20,9 @@ def studio(
     ] = None,
     *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 0,
+    ledger: Annotated[
+        str | None, typer.Option(help="A ledger outside of the folder that may pay: a path or an address.")
+    ] = None,
     browser: Annotated[bool, typer.Option(help="Whether to open the browser.")] = True,
 ) -> None:
     """Open a page that takes a table from its file to a certified release, served by this machine alone.
@@ -42,7 +45,7 @@ def studio(
     place = Path() if table is None else table
     if not place.exists():
         raise InvalidParameter(f"There is no {place}. Name a table, a specification or a folder.")
-    desk = Desk(Folder.of(place if place.is_dir() else place.resolve().parent), _publish)
+    desk = Desk(Folder.of(place if place.is_dir() else place.resolve().parent, ledger=ledger), _publish)
     first = ""
     if place.is_file():
         name = place.resolve().name

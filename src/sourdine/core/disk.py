@@ -22,6 +22,7 @@ except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 OWNER, OWNERS_FOLDER = 0o600, 0o700
+UNFINISHED = ".unfinished"  # how the place ends that is taken beside a folder until its files are whole
 WAITING = ".part"  # how the name of the folder ends in which a file is written
 _ANYBODY = 0o666
 _shared: ContextVar[bool] = ContextVar("shared", default=False)
@@ -45,6 +46,15 @@ def shared(yes: bool = True) -> Iterator[None]:
 def is_shared() -> bool:
     """Whether files are written for others as well."""
     return _shared.get()
+
+
+def unfinished(folder: Path) -> Path:
+    """The place beside a folder where its files wait until all of them are whole.
+
+    >>> unfinished(Path("a/published")).as_posix()
+    'a/.published.unfinished'
+    """
+    return folder.with_name(f".{folder.name}{UNFINISHED}")
 
 
 def write_whole(path: Path, content: str | bytes, *, over: bool = True) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from sourdine.core.distance import Neighbours
@@ -10,6 +9,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions.kinds import decimal
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.draft_file import Edit, place_of
+from sourdine.studio.payments import check_again, payments_for
 from sourdine.studio.question_acts import (
     add_question,
     add_sql,
@@ -52,14 +52,17 @@ def _set(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
     held = block if isinstance(block, Mapping) else {}
     content = read_value(str(at[-1]), asked.get("value", ""), held)
     if at == ("privacy", "ledger") and isinstance(content, str):
-        check_ledger_name(sheet.file.path.parent, content)
+        check_ledger_name(sheet, content)
     if held.get(str(at[-1])) == content and type(held.get(str(at[-1]))) is type(content):
         return []
     return [Edit(at, content), *_with(at, content, held)]
 
 
-def check_ledger_name(base: Path, name: str) -> None:
-    """Refuse a ledger that the page may not name: it is a file beside the specification."""
+def check_ledger_name(sheet: Sheet, name: str) -> None:
+    """Refuse a ledger that the page may not name: beside the specification, or allowed from the start."""
+    base = sheet.file.path.parent
+    if name in sheet.folder.elsewhere:
+        return
     if "/" in name or "\\" in name or not name.endswith(".ledger") or name.startswith("."):
         raise InvalidParameter(
             f"The ledger must be a file beside {base.name or 'the specification'}, such as people.ledger. "
@@ -148,10 +151,12 @@ def _find_bounds(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
         raise InvalidParameter("Only numbers have bounds. Say first that the column holds numbers.")
     if block.get("found"):  # a second click has the version that the first one left
         raise InvalidParameter("The bounds of this column were found already. Nothing was paid again.")
-    if (wrong := sheet.review.at("/table/source")) is not None:
-        raise InvalidParameter(f"{wrong.words} Nothing was paid.")
+    for wrong in (sheet.review.at("/table/source"), sheet.review.at("/privacy/ledger")):
+        if wrong is not None:
+            raise InvalidParameter(f"{wrong.words} Nothing was paid.")
     sheet.file.check_writable()
     specification, _ = load_draft(sheet.file.path)
+    sheet.check_reach(specification)
     search = BoundsPlan(
         column=name,
         epsilon=_epsilon(asked),
@@ -163,6 +168,7 @@ def _find_bounds(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
     search.check_size(specification.table.size, "")
     source = open_column(specification.places, search, specification.table.text)
     with specification.open_ledger() as ledger:
+        check_again(payments_for(ledger, search.purpose), asked.get("again"), f"bounds of {name}")
         bounds = release_bounds(search, source, ledger)
     return [Edit(("columns", name), dict(bounds.declared))]
 
@@ -186,8 +192,6 @@ ACTS: dict[str, Callable[[Sheet, Asked], Sequence[Edit]]] = {
 
 
 def _count_exactly(desk: Desk, sheet: Sheet, asked: Asked) -> None:
-    if sheet.review.specification is None:
-        raise InvalidParameter("Fill in the steps before this one first.")
     count_exactly(desk, sheet)
 
 
@@ -201,11 +205,11 @@ def _make_ledger(desk: Desk, sheet: Sheet, asked: Asked) -> None:
 
 def _release(desk: Desk, sheet: Sheet, asked: Asked) -> None:
     version, into = str(asked.get("version")), str(asked.get("into", ""))
-    begin_release(desk, sheet, into, version, sure=asked.get("sure") == "yes")
+    begin_release(desk, sheet, into, version, sure=asked.get("sure") == "yes", again=asked.get("again"))
 
 
 def _count_privately(desk: Desk, sheet: Sheet, asked: Asked) -> None:
-    count_privately(desk, sheet, _epsilon(asked))
+    count_privately(desk, sheet, _epsilon(asked), again=asked.get("again"))
 
 
 def _epsilon(asked: Asked) -> Fraction:

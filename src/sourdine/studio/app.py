@@ -32,6 +32,7 @@ from sourdine.studio.page import (
     render_start,
     render_steps,
 )
+from sourdine.studio.payments import CERTIFICATE
 from sourdine.studio.reports import (
     answer_with,
     epsilon_report,
@@ -40,7 +41,7 @@ from sourdine.studio.reports import (
     training_report,
     verdict_report,
 )
-from sourdine.studio.steps.result import CERTIFICATE, REPORT, read_certificate
+from sourdine.studio.steps.result import REPORT, read_certificate
 from sourdine.studio.values import read_number
 
 _HERE = Path(__file__).parent

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sourdine.accounting.ledger.address import Place as LedgerPlace
 from sourdine.core import disk
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.studio.draft_file import ChangedElsewhere, DraftFile, Edit, Place
 from sourdine.studio.folder import Folder
 from sourdine.studio.header import TableHeader, read_header
@@ -30,11 +31,30 @@ class Sheet:
     file: DraftFile
     review: Review
     header: TableHeader
+    folder: Folder
 
     @property
     def stem(self) -> str:
         """The name without its ending, for files beside it."""
         return self.name.removesuffix(".toml")
+
+    @property
+    def ledger(self) -> LedgerPlace | None:
+        """Where the ledger is that is named, None if there is none that Studio may open."""
+        name = self.at(("privacy", "ledger"))
+        try:
+            place = self.folder.ledger_at(self.file.path.parent, name) if isinstance(name, str) else None
+        except SourdineError:
+            return None
+        return place if not isinstance(place, Path) or place.is_file() else None
+
+    def check_reach(self, specification: Specification) -> None:
+        """Refuse what lies out of the folder, once more before it is opened: a link may be new."""
+        base = self.file.path.parent
+        for each in specification.table.sources:
+            self.folder.check_files(base, each)
+        if specification.privacy.ledger is not None:
+            self.folder.ledger_at(base, specification.privacy.ledger)
 
     def at(self, place: Place) -> Any:
         """What stands at a place, None if nothing does."""
@@ -137,7 +157,7 @@ class Desk:
             self._seen[key] = found
             for old in list(self._seen)[:-_KEPT]:
                 self._seen.pop(old, None)
-        return Sheet(name, file, found, read_header(blocks, self.folder, file.path.parent))
+        return Sheet(name, file, found, read_header(blocks, self.folder, file.path.parent), self.folder)
 
     def _is_about(self, name: str, table: Path) -> bool:
         try:

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sourdine.accounting.ledger.address import Place, place_of
+from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.files import ENDINGS
+from sourdine.frames.files import ENDINGS, find_files
 from sourdine.frames.text.compression import kind_of
 
 MOST_FILES = 500  # that are listed
@@ -17,14 +19,18 @@ DRAFTED = (".csv", ".tsv", ".parquet")  # endings of tables that tell the names 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder, by its real path."""
+    """A folder, by its real path; `elsewhere` names a ledger that whoever started it allowed to pay."""
 
     root: Path
+    elsewhere: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, place: Path) -> "Folder":
-        """The folder of a path, with links followed."""
-        return cls(place.resolve())
+    def of(cls, place: Path, *, ledger: str | None = None) -> "Folder":
+        """The folder of a path, with links followed, and perhaps a ledger that lies elsewhere."""
+        if ledger is None:
+            return cls(place.resolve())
+        payer = place_of(ledger)
+        return cls(place.resolve(), (str(payer.resolve()) if isinstance(payer, Path) else ledger,))
 
     def inside(self, name: str) -> Path:
         """The path of a name that is seen from the folder; refused if it leads out of it, by a link too.
@@ -47,6 +53,36 @@ class Folder:
             )
         return place
 
+    def check_files(self, base: Path, name: str) -> None:
+        """Refuse a table of which any file leads out of the folder: a pattern or a folder may hold links."""
+        place = self.within(base, name)
+        if place.is_file():
+            return
+        try:
+            files = find_files(base / name).paths
+        except (InvalidParameter, OSError):
+            return  # there is none, or none that is read
+        for file in files:
+            if not file.resolve().is_relative_to(self.root):
+                raise InvalidParameter(
+                    f"'{name}' holds a link that leads out of the folder {self.root.name} that Studio was "
+                    "started in, and it reaches no other. Put the file itself there, or take the link out."
+                )
+
+    def ledger_at(self, base: Path, name: str) -> Place:
+        """The place of a ledger: a file of the folder, or what was allowed when Studio was started."""
+        if name and "\0" not in name:
+            place = place_of(name)
+            seen = (base / place).resolve() if isinstance(place, Path) else place
+            if str(seen if isinstance(seen, Path) else name) in self.elsewhere:
+                return seen
+            if isinstance(seen, Path) and seen.is_relative_to(self.root):
+                return seen
+        raise InvalidParameter(
+            f"The ledger does not lie in the folder {self.root.name} that Studio was started in. If it shall "
+            "pay, stop Studio and allow it: sourdine studio --ledger PLACE"
+        )
+
     def name_of(self, place: Path) -> str:
         """A path in the folder as it is seen from there."""
         return place.resolve().relative_to(self.root).as_posix()
@@ -68,11 +104,13 @@ class Folder:
         return [name.removesuffix(_CERTIFICATE) for name in self._names() if name.endswith(_CERTIFICATE)]
 
     def free(self, stem: str, ending: str) -> str:
-        """A name that nothing in the folder has yet."""
+        """A name that nothing in the folder has yet, nor is on its way to have."""
         number = 1
-        while (self.root / (name := f"{stem}{'' if number == 1 else f'-{number}'}{ending}")).exists():
+        while True:
+            place = self.root / (name := f"{stem}{'' if number == 1 else f'-{number}'}{ending}")
+            if not place.exists() and not disk.unfinished(place).exists():
+                return name
             number += 1
-        return name
 
     def _is_specification(self, name: str) -> bool:
         try:

@@ -10,11 +10,11 @@ drawn anew for every start, and the cookie belongs to that path.
 import hmac
 import html
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, quote
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -41,6 +41,16 @@ _WELCOME = """<!doctype html>
 <title>Sourdine Studio</title></head><body><main><h1>Sourdine Studio</h1>
 <p><a href="{target}">Open Studio</a></p></main></body></html>
 """  # a page, and no redirect: a strict cookie is not sent along those that another program began
+
+
+def hosts_of(port: int) -> tuple[str, ...]:
+    """What browsers call this machine at a port; the usual one of the web they leave out.
+
+    >>> hosts_of(8000)
+    ('127.0.0.1:8000', 'localhost:8000')
+    """
+    names = ("127.0.0.1", "localhost")
+    return names if port == 80 else tuple(f"{name}:{port}" for name in names)
 
 
 class TooLarge(Exception):
@@ -107,8 +117,7 @@ class StudioGate:
             return _refuse("Only the page of this server can change something.")
         if reads and "token" in (given := parse_qs(scope["query_string"].decode("latin-1"))):
             return self._admit(given["token"][0], given.get("page", [""])[0])
-        cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
-        if not self.keys.knows(cookie):
+        if not any(self.keys.knows(each) for each in _cookies(headers)):
             return _refuse(
                 "This page belongs to whoever started Studio. Open the address that it showed; if that was "
                 "used already, in another browser perhaps, stop Studio with Ctrl-C and start it again."
@@ -127,6 +136,14 @@ class StudioGate:
         answer = HTMLResponse(_WELCOME.format(target=html.escape(target, quote=True)))
         answer.set_cookie(COOKIE, self.keys.session, path=self.keys.prefix, httponly=True, samesite="strict")
         return answer
+
+
+def _cookies(headers: Headers) -> Iterator[str]:
+    """Every cookie of our name: whoever serves another port can set one too, for all paths."""
+    for part in ";".join(headers.getlist("cookie")).split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == COOKIE:
+            yield value.strip('"')
 
 
 def _first(scope: Scope) -> bool:

@@ -14,6 +14,11 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.studio.folder import DRAFTED, Folder
 from sourdine.tables.draft import read_types
 
+_RECORD = (
+    "The first line of the file looks like a record, so only names in it that are declared are shown. If it "
+    "holds names, write header = true under [table]; if not, header = false and their names."
+)
+
 
 @dataclass(frozen=True)
 class TableHeader:
@@ -49,15 +54,21 @@ def read_header(blocks: Mapping[str, Any], folder: Folder, base: Path) -> TableH
             missing = "" if place.exists() else f"There is no file {source}. "
             return TableHeader(trouble=f"{missing}The columns are those declared.")
         status = place.stat()
-        return _read(place, status.st_mtime_ns, status.st_size)
+        sure = table.get("header") is True
+        header = _read(place, status.st_mtime_ns, status.st_size, sure)
+        declared = blocks.get("columns", {})
+        if header.trouble and not sure and declared:  # what is declared under its name is a name
+            names = _read(place, status.st_mtime_ns, status.st_size, True).types
+            kept = {name: kind for name, kind in names.items() if name in declared}
+            return TableHeader(kept, _RECORD, status.st_size)
+        return header
     except (InvalidParameter, OSError) as problem:
         return TableHeader(trouble=str(problem))
 
 
 @lru_cache(maxsize=64)
-def _read(place: Path, changed: int, size: int) -> TableHeader:
+def _read(place: Path, changed: int, size: int, sure: bool) -> TableHeader:
     try:
-        sure = place.suffix.lower() != ".parquet"  # whoever wrote the specification was
-        return TableHeader(read_types(place, sure=sure), size=size)
+        return TableHeader(read_types(place, sure=sure and place.suffix.lower() != ".parquet"), size=size)
     except InvalidParameter as problem:
         return TableHeader(trouble=str(problem))

@@ -28,6 +28,11 @@ from sourdine.tables.specification import Specification
 from sourdine.tables.statistics.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
 
 STEPS = ("table", "people", "columns", "questions", "budget", "check", "release", "result")
+SERIES = (
+    "This specification is of a series, which is paid once and published period by period. Studio shows and "
+    "changes what it declares, but neither forecasts nor releases it: use 'sourdine series start' and "
+    "'sourdine series publish', or take out its block [series]."
+)
 _OF_BUDGET = ("epsilon", "delta", "selection_delta", "confidence")
 _OF_RELEASE = ("ledger",)
 _OF_CHECK = ("quality",)
@@ -49,6 +54,7 @@ class Review:
     specification: Specification | None = None
     schema: Schema | None = None
     unit: PrivacyUnit | None = None
+    notice: str = ""  # what Studio does not do with it, whatever is filled in
 
     def at(self, pointer: str) -> Message | None:
         """What is to be said at a field."""
@@ -90,14 +96,16 @@ def review(blocks: Mapping[str, Any], folder: Folder, base: Path) -> Review:
     """Look at all that a specification says; of the table, not even the header is looked at."""
     found = Review()
     _review_table(blocks.get("table", {}), folder, base, found)
-    privacy = _review_privacy(blocks.get("privacy", {}), found)
+    privacy = _review_privacy(blocks.get("privacy", {}), folder, base, found)
     public = _review_public(blocks, folder, base, found)
     schema = _review_columns(blocks.get("columns", {}), public, found)
     found.schema = schema
     if privacy is not None:
         _review_queries(blocks.get("queries", []), schema, privacy, public, found)
         found.unit = _unit(privacy)
-    if found.messages:
+    if "series" in blocks:
+        found.notice = SERIES
+    if found.messages or found.notice:
         return found
     try:
         found.specification = Specification.read(blocks, base)
@@ -115,18 +123,23 @@ def _review_table(block: Any, folder: Folder, base: Path, found: Review) -> None
         return
     try:
         for each in table.sources:
-            folder.within(base, each)
+            folder.check_files(base, each)
     except InvalidParameter as problem:
         found.add("/table/source", str(problem))
 
 
-def _review_privacy(block: Any, found: Review) -> PrivacyBlock | None:
+def _review_privacy(block: Any, folder: Folder, base: Path, found: Review) -> PrivacyBlock | None:
     for name in ("unit", "epsilon"):
         if _is_blank(block.get(name, BLANK)):
             found.add(pointer_of("privacy", name), "Fill this in.", blank=True)
     if any(_is_blank(each) for each in block.values()):
         return None
     made: PrivacyBlock | None = _validate(PrivacyBlock, block, ("privacy",), found)
+    if made is not None and made.ledger is not None:
+        try:
+            folder.ledger_at(base, made.ledger)
+        except SourdineError as problem:
+            found.add("/privacy/ledger", str(problem))
     return made
 
 
@@ -146,7 +159,7 @@ def _review_public(blocks: Mapping[str, Any], folder: Folder, base: Path, found:
                 for held in (block.get("file"), block.get("table")) if isinstance(block, Mapping) else ():
                     for each in held if isinstance(held, list) else [held]:
                         if isinstance(each, str):
-                            folder.within(base, each)
+                            folder.check_files(base, each)
             except InvalidParameter as problem:
                 found.add(pointer_of(kind, name), str(problem))
     if any(pointer.startswith(("/joins", "/hierarchies")) for pointer in found.messages):

@@ -17,6 +17,7 @@ from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.studio.app import Studio, create_app
 from sourdine.studio.desk import Desk
+from sourdine.studio.gate import hosts_of
 
 HOST = "127.0.0.1"
 # Ctrl-C, the end of a session, and a terminal that is closed
@@ -41,13 +42,16 @@ def serve(
     studio = Studio(desk)
     with _listening(port) as listener:
         number = listener.getsockname()[1]
-        hosts = (f"{HOST}:{number}", f"localhost:{number}")
         address = f"http://{HOST}:{number}{studio.keys.prefix}/?token={studio.keys.token}"
         if first:
             address += f"&page={quote(first)}"
         tell(f"Studio is open, for you alone. Its address works once:\n  {address}\nStop it with Ctrl-C.")
         config = uvicorn.Config(
-            create_app(studio, hosts), log_level="warning", lifespan="off", server_header=False, ws="none"
+            create_app(studio, hosts_of(number)),
+            log_level="warning",
+            lifespan="off",
+            server_header=False,
+            ws="none",
         )
         server = uvicorn.Server(config)
 

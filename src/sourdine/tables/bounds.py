@@ -76,6 +76,11 @@ class BoundsPlan:
         check.keep(self, outside=float(outside), confidence=check.confidence("bounds", self.confidence))
 
     @property
+    def purpose(self) -> str:
+        """What the ledger notes it for."""
+        return bounds_purpose(self.column)
+
+    @property
     def mechanism(self) -> ThresholdHistogram:
         """What finds one end."""
         places = LADDERS[self.kind].places
@@ -204,6 +209,11 @@ def check_numbers(source: Source, column: str, remedy: str) -> None:
         )
 
 
+def bounds_purpose(column: str) -> str:
+    """What a ledger notes for the bounds of a column."""
+    return f"bounds of {column}"[:200]
+
+
 def open_column(
     table: object, plan: BoundsPlan, text: TextFormat | Mapping[str, object] = AS_IT_IS
 ) -> Source:
@@ -220,9 +230,7 @@ def release_bounds(
     declaration = {f"bounds of {plan.column}": f"{plan.kind}, all but {plan.outside:g} of the records inside"}
     with opened(ledger) as payer:
         check_payer(plan, payer)
-        receipt = payer.charge(
-            *plan.spends, purpose=f"bounds of {plan.column}"[:200], secure=secure, declared=declaration
-        )
+        receipt = payer.charge(*plan.spends, purpose=plan.purpose, secure=secure, declared=declaration)
     with silence("there are no bounds"):
         values = _bounds_of(plan, source, bits)
     return FoundBounds(

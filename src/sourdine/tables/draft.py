@@ -231,7 +231,7 @@ def draft(table: Path, spec: Path, *, names: str | None = None, sure: bool = Fal
         quoted_source=toml_text(source),
         encoding=f'{"# " if encoding == "utf-8" else ""}encoding = "{encoding}"',
         delimiter=f"delimiter = {toml_text(first.delimiter)}" if first and headless else '# delimiter = ";"',
-        header="header = false" if headless else "# header = false",
+        header="header = false" if headless else "header = true" if sure and text else "# header = false",
         names=f"names = [{', '.join(map(toml_text, types))}]" if headless else '# names = ["age", "sex"]',
         quoted_ledger=toml_text(ledger),
     )

@@ -19,6 +19,8 @@ from sourdine.tables.query import columns_of
 from sourdine.tables.release import check_ledger, check_source
 from sourdine.tables.scans import silence
 
+PURPOSE = "data quality"  # as the ledger notes it
+
 
 @dataclass(frozen=True, kw_only=True)
 class QualityPlan:
@@ -71,7 +73,7 @@ def release_quality(
     secure = bool(getattr(bits, "secure", False))
     with opened(ledger) as payer:
         check_ledger(replace(plan, privacy=Privacy(epsilon=quality.epsilon), quality=False), payer)
-        receipt = payer.charge(line.spend, purpose="data quality", secure=secure)
+        receipt = payer.charge(line.spend, purpose=PURPOSE, secure=secure)
     with silence("there are no counts"):
         (exact,) = measured.exact(source, plan.unit, bits)
         noisy = measured.read(exact, line, quality._context, bits)

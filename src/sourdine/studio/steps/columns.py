@@ -4,9 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sourdine.accounting.ledger import Ledger
+from sourdine.core.errors import SourdineError
 from sourdine.frames.expressions import TimePeriod
 from sourdine.studio.desk import Desk, Sheet
+from sourdine.studio.payments import Payment, payments_for
 from sourdine.studio.suggestions import TYPES, Suggestion, suggest
+from sourdine.tables.bounds import bounds_purpose
 
 MEANING = {
     "integer": "Numbers outside the bounds are moved to the nearer one. Wide bounds add noise.",
@@ -72,14 +76,26 @@ def columns_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
         "columns": columns,
         "types": TYPES,
         "unit": unit,
-        "can_pay": _ledger_is_there(sheet),
+        "can_pay": sheet.ledger is not None,
+        "paid": _paid(sheet, blocks),
         "periods": [str(each) for each in TimePeriod],
         "waiting": sum(each.type == "" and not each.derived for each in columns),
         "suggested": sum(each.open_suggestion is not None for each in columns),
     }
 
 
-def _ledger_is_there(sheet: Sheet) -> bool:
-    """Whether a ledger beside the specification can pay for bounds."""
-    name = sheet.file.blocks.get("privacy", {}).get("ledger")
-    return isinstance(name, str) and "\0" not in name and (sheet.file.path.parent / name).is_file()
+def _paid(sheet: Sheet, blocks: Mapping[str, Mapping[str, Any]]) -> dict[str, Payment]:
+    """The columns whose bounds were paid for and are not declared as found, each with the newest payment."""
+    numbers = [
+        name
+        for name, block in blocks.items()
+        if block.get("type") in ("integer", "real") and not block.get("found")
+    ]
+    if sheet.ledger is None or not numbers:
+        return {}
+    try:
+        with Ledger.open(sheet.ledger) as ledger:
+            paid = {name: payments_for(ledger, bounds_purpose(name)) for name in numbers}
+    except SourdineError:  # it is told where the ledger is chosen
+        return {}
+    return {name: payments[-1] for name, payments in paid.items() if payments}

@@ -1,18 +1,22 @@
 """The seventh step: what pays, what is left, and the release itself, which cannot be undone."""
 
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.numbers import readable, remaining
+from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import plain
 from sourdine.studio.desk import Desk, Sheet
-from sourdine.studio.jobs import Job
+from sourdine.studio.jobs import Job, JobState
+from sourdine.studio.payments import CERTIFICATE, Payment, check_again, payments_for, without_release
 from sourdine.studio.values import read_number
 from sourdine.tables import ReleasePlan, Specification
 from sourdine.tables.release import check_release
+from sourdine.tables.table import described
 
 OF_RELEASE = "-release"
 
@@ -27,6 +31,7 @@ class ReleaseBalance:
     currency: str = ""
     unit: str = ""
     refusal: str = ""
+    lost: tuple[Payment, ...] = ()
 
 
 def release_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
@@ -38,12 +43,14 @@ def release_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
     view: dict[str, Any] = {
         "ready": specification is not None,
         "ledger": str(ledger),
-        "ledgers": desk.folder.ledgers(),
+        "ledgers": [*desk.folder.ledgers(), *desk.folder.elsewhere],
         "there": False,
         "balance": None,
         "job": releasing,
         "into": target_of(desk, sheet),
+        "whole": _waiting(desk, sheet),
         "quality": sheet.file.blocks.get("privacy", {}).get("quality", True),
+        "listed": ledger in desk.folder.ledgers(),
     }
     if specification is None:
         return view
@@ -53,13 +60,20 @@ def release_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
     view["words"] = plan.privacy.words
     view["questions"] = len(plan.queries)
     view["terms"] = ledger_terms(specification, plan)
-    view["balance"] = _balance(specification, plan) if view["there"] else None
+    view["balance"] = _balance(desk, sheet, specification, plan) if view["there"] else None
     return view
 
 
 def target_of(desk: Desk, sheet: Sheet) -> str:
     """The folder that the next release goes into."""
     return desk.folder.free(f"{sheet.stem}{OF_RELEASE}", "")
+
+
+def _waiting(desk: Desk, sheet: Sheet) -> list[str]:
+    """Releases that were written whole and then cut off before their folder appeared."""
+    stem = desk.folder.root / f"{sheet.stem}{OF_RELEASE}"
+    places = stem.parent.glob(f".{escape(stem.name)}*{disk.UNFINISHED}/*/{CERTIFICATE}")
+    return sorted(desk.folder.name_of(place.parent) for place in places)
 
 
 def ledger_terms(specification: Specification, plan: ReleasePlan) -> dict[str, object]:
@@ -73,10 +87,11 @@ def ledger_terms(specification: Specification, plan: ReleasePlan) -> dict[str, o
     return terms
 
 
-def _balance(specification: Specification, plan: ReleasePlan) -> ReleaseBalance:
+def _balance(desk: Desk, sheet: Sheet, specification: Specification, plan: ReleasePlan) -> ReleaseBalance:
     try:
         with specification.open_ledger() as ledger:
             price, status = ledger.price(*plan.spends), ledger.status()
+            lost = lost_payments(desk, sheet, ledger, plan)
             refusal = ""
             try:
                 check_release(plan, ledger=ledger)
@@ -91,7 +106,16 @@ def _balance(specification: Specification, plan: ReleasePlan) -> ReleaseBalance:
         currency=status.currency,
         unit=plan.unit.name,
         refusal=refusal,
+        lost=tuple(lost),
     )
+
+
+def lost_payments(desk: Desk, sheet: Sheet, ledger: Ledger, plan: ReleasePlan) -> list[Payment]:
+    """What paid for these questions, and no folder here holds the release."""
+    paid = payments_for(ledger, described(plan.queries))
+    stem = desk.folder.root / f"{sheet.stem}{OF_RELEASE}"
+    lost = without_release(paid, stem.parent.glob(f"{escape(stem.name)}*")) if paid else []
+    return without_release(lost, map(desk.folder.inside, desk.folder.releases())) if lost else []
 
 
 def make_ledger(sheet: Sheet, typed: str) -> None:
@@ -102,6 +126,7 @@ def make_ledger(sheet: Sheet, typed: str) -> None:
     path = specification.ledger_path
     if not isinstance(path, Path):
         raise InvalidParameter("Name a file for the ledger, such as people.ledger.")
+    sheet.check_reach(specification)
     epsilon = read_number(typed.strip())
     if isinstance(epsilon, str):
         raise InvalidParameter("The budget must be a number, such as 3.")
@@ -110,10 +135,13 @@ def make_ledger(sheet: Sheet, typed: str) -> None:
         pass
 
 
-def begin_release(desk: Desk, sheet: Sheet, into: str, version: str, *, sure: bool) -> None:
+def begin_release(
+    desk: Desk, sheet: Sheet, into: str, version: str, *, sure: bool, again: object = None
+) -> None:
     """Pay and publish, once for each folder, whoever asks how often.
 
-    What was confirmed is released, whatever is changed meanwhile.
+    What was confirmed is released, whatever is changed meanwhile. Where the same questions were paid for and
+    nothing of that lies in the folder, `again` must name the line that paid.
     """
     specification = sheet.review.specification
     if specification is None or version != sheet.file.version:
@@ -124,8 +152,14 @@ def begin_release(desk: Desk, sheet: Sheet, into: str, version: str, *, sure: bo
         raise InvalidParameter("The page named a folder that it has not. Reload it. Nothing was paid.")
     place = desk.folder.inside(into)
     name = f"{into}/"
-    if desk.jobs.of(sheet.name, name) is None and place.exists():
+    begun = desk.jobs.of(sheet.name, name)
+    if begun is None and place.exists():
         raise InvalidParameter(f"{into} is there already, so it was paid for. Nothing was paid again.")
+    if begun is None or begun.state is JobState.FAILED:
+        sheet.check_reach(specification)
+        if desk.jobs.running(sheet.name) is None:
+            with specification.open_ledger() as ledger:
+                check_again(lost_payments(desk, sheet, ledger, specification.plan()), again, "this release")
 
     def work(job: Job) -> None:
         desk.publish(specification, place, job.watch)

@@ -1,6 +1,7 @@
 """The last step: the releases of a specification, with their reports, files and verdicts."""
 
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ from sourdine.report.crosstab import cross_table
 from sourdine.report.pages.answers import MOST_ROWS, fitting_crosstab
 from sourdine.report.table import TextTable
 from sourdine.studio.desk import Desk, Sheet
+from sourdine.studio.payments import CERTIFICATE
 from sourdine.studio.steps.release import OF_RELEASE
 from sourdine.tables.crosstabs import adds_up
 from sourdine.tables.record import Record
 
-CERTIFICATE, RECORD, REPORT = "certificate.json", "release.json", "report.html"
+RECORD, REPORT = "release.json", "report.html"
 _MOST = 20
 
 
@@ -36,7 +38,7 @@ def result_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
     parent = (desk.folder.root / stem).parent
     found = [
         (place.stat().st_mtime, place)
-        for place in parent.glob(f"{Path(stem).name}*")
+        for place in parent.glob(f"{escape(Path(stem).name)}*")
         if (place / CERTIFICATE).is_file() and place.resolve().is_relative_to(desk.folder.root)
     ]
     places = [place for _, place in sorted(found, reverse=True)[:_MOST]]
@@ -49,7 +51,11 @@ def _view(desk: Desk, place: Path, *, newest: bool) -> ReleaseView:
         certificate = read_certificate(place)
     except SourdineError as problem:
         return ReleaseView(name, (), str(problem), "", False)
-    files = tuple(each for each in (*sorted(certificate.digests), CERTIFICATE) if (place / each).is_file())
+    files = tuple(
+        each
+        for each in (*sorted(certificate.digests), CERTIFICATE)
+        if "/" not in each and (place / each).is_file()
+    )
     at = "" if certificate.delta is None else f" and delta {certificate.delta:g}"
     return ReleaseView(
         name=name,
