@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.text.toml import parse_toml
 from sourdine.frames.expressions.kinds import decimal
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.draft_file import Edit, place_of
@@ -28,6 +30,7 @@ from sourdine.tables.bounds import BoundsPlan, load_draft, open_column, release_
 
 Asked = Mapping[str, Any]
 _BLOCKS = ("table", "privacy", "columns", "queries")
+_NAMED = ("columns", "joins", "hierarchies")  # blocks of blocks with names
 _FIXED = (("table", "source"), ("table", "checked"))  # set by choosing a table, and by a check
 
 
@@ -113,6 +116,25 @@ def _waits(block: object) -> bool:
     return isinstance(block, Mapping) and block.get("type") not in TYPES
 
 
+def _write_block(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
+    """A question, a column, a join or a hierarchy as text: all that a specification can say, in its words."""
+    kind, name = str(asked.get("kind", "")), str(asked.get("name", "")).strip()
+    text = str(asked.get("value", "")).strip()
+    place: str | int = name
+    if kind == "queries" and name.isdecimal() and int(name) < len(sheet.file.blocks.get("queries", [])):
+        place = int(name)
+    elif kind not in _NAMED or not name:
+        raise InvalidParameter("Give it a name first: the name is what questions call it by.")
+    if not text and kind in _NAMED:
+        return [Edit((kind, name), None)] if sheet.at((kind, name)) is not None else []
+    block, held = parse_toml(text, Path("text")), sheet.at((kind, place))
+    if not block:
+        raise InvalidParameter('Write at least one line, such as ask = ["count"].')
+    if kind == "queries" and isinstance(held, Mapping):  # they have fields of their own
+        block = {**{name: held[name] for name in ("name", "weight") if name in held}, **block}
+    return [] if block == held else [Edit((kind, place), block)]
+
+
 def _drop_blank(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
     """Leave out every column of which nobody said what it holds."""
     declared = sheet.file.blocks.get("columns", {})
@@ -178,6 +200,7 @@ ACTS: dict[str, Callable[[Sheet, Asked], Sequence[Edit]]] = {
     "declare": _declare,
     "suggested": _suggested,
     "drop-blank": _drop_blank,
+    "block": _write_block,
     "add-question": add_question,
     "add-sql": add_sql,
     "copy-question": copy_question,

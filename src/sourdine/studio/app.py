@@ -24,6 +24,7 @@ from sourdine.studio.draft_file import ChangedElsewhere
 from sourdine.studio.folder import Folder
 from sourdine.studio.gate import ALONE, Secrets, StudioGate
 from sourdine.studio.page import (
+    render_code,
     render_dry_run,
     render_error,
     render_forecast,
@@ -45,6 +46,7 @@ from sourdine.studio.steps.result import REPORT, read_certificate
 from sourdine.studio.values import read_number
 
 _HERE = Path(__file__).parent
+CODE = "code-"  # how parts of the page are called that show a step as code
 Handler = Callable[[Request], Response]
 
 
@@ -146,15 +148,22 @@ def _fill(request: Request, asked: dict[str, Any]) -> dict[str, Any]:
     sheet = _studio(request).desk.sheet(request.path_params["name"])
     if asked.get("what") == "dry-run":
         return {"html": render_dry_run(sheet)}
-    place = int(_number(asked, "place")) if "place" in asked else -1
-    return {"html": render_noise(sheet, _number(asked, "position"), place)}
+    if str(asked.get("what", "")).startswith(CODE):
+        return {"html": render_code(sheet, str(asked["what"]).removeprefix(CODE))}
+    return {"html": render_noise(sheet, _number(asked, "position"), _place(asked, "place"))}
 
 
 def _forecast(request: Request, asked: dict[str, Any]) -> dict[str, Any]:
-    """The errors at a place of the slider."""
+    """The errors at a place of the slider, and the noise if it is drawn."""
     sheet = _studio(request).desk.sheet(request.path_params["name"])
-    html, epsilon = render_forecast(sheet, _number(asked, "position"))
-    return {"html": html, "epsilon": epsilon}
+    position = _number(asked, "position")
+    html, epsilon = render_forecast(sheet, position)
+    noise = {"noise": render_noise(sheet, position, _place(asked, "noise"))} if "noise" in asked else {}
+    return {"html": html, "epsilon": epsilon, **noise}
+
+
+def _place(asked: dict[str, Any], name: str) -> int:
+    return int(_number(asked, name)) if name in asked else -1
 
 
 def _number(asked: dict[str, Any], name: str) -> float:

@@ -8,10 +8,18 @@ from typing import Any
 from sourdine.core.errors import SourdineError
 from sourdine.core.text.notation import in_files, value
 from sourdine.core.text.toml import toml_key
+from sourdine.frames.text.format import TextFormat
 from sourdine.studio.desk import Sheet
+from sourdine.studio.draft_file import field_lines
 from sourdine.studio.steps.questions import listed, where_rows
 
-_BLOCKS = {"table": ("table",), "people": ("privacy",), "columns": ("columns",), "questions": ("queries",)}
+_BLOCKS = {
+    "table": ("table", "series"),
+    "people": ("privacy",),
+    "columns": ("columns", "joins", "hierarchies"),
+    "questions": ("queries",),
+}
+_TEXT = tuple(TextFormat.model_fields)
 _SQL = {"count": "COUNT(*)", "sum": "SUM", "mean": "AVG", "variance": "VAR_POP", "deviation": "STDDEV_POP"}
 
 
@@ -20,7 +28,7 @@ def code_of(step: str, sheet: Sheet) -> list[tuple[str, str]]:
     blocks = sheet.file.blocks
     forms = [
         ("TOML", _toml(step, blocks)),
-        ("Python", _python(step, blocks)),
+        ("Python", _python(step, sheet)),
         ("Command", _command(step, sheet)),
     ]
     if step == "questions":
@@ -33,27 +41,27 @@ def _toml(step: str, blocks: Mapping[str, Any]) -> str:
     with in_files():
         for name in _BLOCKS.get(step, ("privacy",)):
             held = blocks.get(name, {})
+            if not held:
+                continue
             if name == "queries":
                 for each in listed(held):
-                    lines += ["[[queries]]", *_fields(each), ""]
-            elif name == "columns":
-                for column, fields in held.items():
-                    lines += [f"[columns.{toml_key(column)}]", *_fields(fields), ""]
+                    lines += ["[[queries]]", *field_lines(each), ""]
+            elif name in ("columns", "joins", "hierarchies"):
+                for each, fields in held.items():
+                    lines += [f"[{name}.{toml_key(each)}]", *field_lines(fields), ""]
             else:
-                lines += [f"[{name}]", *_fields(held), ""]
+                lines += [f"[{name}]", *field_lines(held), ""]
     return "\n".join(lines).strip()
 
 
-def _fields(block: Any) -> list[str]:
-    return (
-        [f"{toml_key(name)} = {value(each)}" for name, each in block.items()]
-        if isinstance(block, Mapping)
-        else []
-    )
-
-
-def _python(step: str, blocks: Mapping[str, Any]) -> str:
+def _python(step: str, sheet: Sheet) -> str:
     """The same with the library, from the import to the step."""
+    blocks = sheet.file.blocks
+    if "hierarchies" in blocks or "series" in blocks:  # which a table has no words for
+        name = value(PurePosixPath(sheet.name).name)
+        call = "series_plan" if "series" in blocks else "plan"
+        load = f"specification = sd.Specification.load({name})"
+        return f"import sourdine as sd\n\n{load}\nplan = specification.{call}()"
     table, privacy = blocks.get("table", {}), blocks.get("privacy", {})
     column = privacy.get("column")
     unit = value(privacy.get("unit", "person"))
@@ -65,6 +73,7 @@ def _python(step: str, blocks: Mapping[str, Any]) -> str:
     columns = "".join(
         f"        {value(name)}: {_literal(block)},\n" for name, block in blocks.get("columns", {}).items()
     )
+    text = {name: table[name] for name in _TEXT if name in table}
     lines = [
         "import sourdine as sd",
         "",
@@ -73,6 +82,9 @@ def _python(step: str, blocks: Mapping[str, Any]) -> str:
         f"    unit={unit},",
         f"    columns={{\n{columns}    }},",
         *([f"    size={table['size']},"] if "size" in table else []),
+        *([f"    text={_literal(text)},"] if text else []),
+        *([f"    joins={_literal(blocks['joins'])},"] if blocks.get("joins") else []),
+        *(["    checked=True,"] if table.get("checked") is True else []),
         f"    neighbours={value(privacy.get('neighbours', 'add-remove'))},",
         ")",
     ]

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, MutableMapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from tomlkit.items import Item, Table
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.text.notation import in_files, value
-from sourdine.core.text.toml import parse_toml, read_toml
+from sourdine.core.text.toml import parse_toml, toml_key, toml_text_of
 
 Place = tuple[str | int, ...]
 _BLOCKS = ("table", "privacy", "columns", "joins", "hierarchies")
@@ -78,8 +78,7 @@ class DraftFile:
     def read(cls, path: Path) -> "DraftFile":
         """The file as it is now."""
         try:
-            read_toml(path)  # refuses what is no text of a sensible size
-            return cls(path, path.read_bytes().decode("utf-8-sig"))
+            return cls(path, toml_text_of(path))
         except OSError:
             raise InvalidParameter(f"{path.name} cannot be read. Check that it is there.") from None
 
@@ -91,7 +90,7 @@ class DraftFile:
     @cached_property
     def blocks(self) -> Mapping[str, Any]:
         """What the file says, as blocks where there must be some, whoever wrote it."""
-        blocks = parse_toml(self.text, self.path)
+        blocks = _parsed(self.text, self.path)
         for name in _BLOCKS:
             _check_block(blocks.get(name, {}), name)
         for name, block in blocks.get("columns", {}).items():
@@ -131,6 +130,12 @@ class DraftFile:
             raise InvalidParameter(
                 f"{self.path.name} cannot be written ({problem.strerror}). Check its rights and its disk."
             ) from None
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str, path: Path) -> Mapping[str, Any]:
+    """What a text says, which nobody changes; it is looked at for every move of a slider."""
+    return parse_toml(text, path)
 
 
 def _check_block(block: object, name: str) -> None:
@@ -173,11 +178,13 @@ def _apply(content: Any, edit: Edit) -> None:
             del content[last]
     elif isinstance(last, int) and last == len(content):
         content.append(_block(edit.content))
-    elif isinstance(last, int):
-        content[last] = _block(edit.content)
     elif isinstance(edit.content, Mapping) and len(edit.at) == 2:
-        _replace(content, last, edit.content)
+        if isinstance(last, int) or last in content:
+            _replace(content[last], edit.content)
+        else:
+            content[last] = _block(edit.content)
     else:
+        assert isinstance(last, str)
         _put(content, last, _item(edit.content))
 
 
@@ -193,12 +200,8 @@ def _put(table: Any, name: str, item: Item) -> None:
         table[name] = item
 
 
-def _replace(content: Any, name: str, fields: Mapping[str, object]) -> None:
+def _replace(held: Any, fields: Mapping[str, object]) -> None:
     """Another block in the place of one, whose comments stay with the fields that stay."""
-    if name not in content:
-        content[name] = _block(fields)
-        return
-    held = content[name]
     for each in [each for each in held if each not in fields]:
         del held[each]
     for each, inner in fields.items():
@@ -213,6 +216,18 @@ def _block(fields: object) -> Item:
         table.append(name, _item(content))
     table.add(tomlkit.nl())
     return table
+
+
+def block_text(block: object) -> str:
+    """What a block says, one field on each line, as it is edited as text."""
+    with in_files():
+        return "\n".join(field_lines(block))
+
+
+def field_lines(block: object) -> list[str]:
+    """The fields of a block, each as a line of TOML, or as code where the notation is Python's."""
+    fields = block.items() if isinstance(block, Mapping) else ()
+    return [f"{toml_key(name)} = {value(each)}" for name, each in fields]
 
 
 def _item(content: object) -> Item:

@@ -1,17 +1,19 @@
 """The page of a specification: eight steps, of which each says what is done and what is left."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.studio.code import code_of
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.draft_file import place_of, pointer_of
 from sourdine.studio.review import STEPS
-from sourdine.studio.steps.budget import at_epsilon, budget_step, epsilon_at, forecast_view, noise_view
+from sourdine.studio.steps.budget import at_epsilon, budget_step, epsilon_at, forecast_view
 from sourdine.studio.steps.check import check_step
 from sourdine.studio.steps.columns import columns_step
+from sourdine.studio.steps.noise import noise_view
 from sourdine.studio.steps.people import people_step
 from sourdine.studio.steps.questions import questions_step
 from sourdine.studio.steps.release import release_step
@@ -87,6 +89,13 @@ def render_dry_run(sheet: Sheet) -> str:
     return _render("dry_run.html", rows=rows[:_MOST_ROWS], more=max(0, len(rows) - _MOST_ROWS))
 
 
+def render_code(sheet: Sheet, step: str) -> str:
+    """What a step says, as code."""
+    if step not in STEPS:
+        raise InvalidParameter("The page asked for a step that it has not. Reload it.")
+    return _render("code.html", forms=code_of(step, sheet))
+
+
 def _content(desk: Desk, sheet: Sheet) -> dict[str, Any]:
     views = {step: view(desk, sheet) for step, view in _VIEWS.items()}
     return {
@@ -95,7 +104,6 @@ def _content(desk: Desk, sheet: Sheet) -> dict[str, Any]:
         "held": lambda at: sheet.at(place_of(at)),
         "steps": [(step, TITLES[step], *_state(step, sheet, views)) for step in STEPS],
         "views": views,
-        "codes": {step: code_of(step, sheet) for step in STEPS},
     }
 
 
@@ -124,6 +132,12 @@ def _render(template: str, **content: object) -> str:
     return _templates().get_template(template).render(**content)
 
 
+@lru_cache(maxsize=4096)
+def _id(pointer: str) -> str:
+    """What tells an element from others, by the place that it shows."""
+    return quote(pointer.replace("/", "_")).replace("%", ".")
+
+
 @cache
 def _templates() -> "Environment":
     """The templates; every text in them is escaped."""
@@ -137,7 +151,7 @@ def _templates() -> "Environment":
         lstrip_blocks=True,
     )
     templates.filters["shown"] = shown
-    templates.globals.update(pointer=pointer_of, terms=TERMS)
+    templates.globals.update(pointer=pointer_of, terms=TERMS, id_of=_id)
     return templates
 
 

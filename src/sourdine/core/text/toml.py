@@ -34,6 +34,11 @@ _BRACKETS = re.compile(r"[\[{]|[\]}]")
 
 def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file holds; OSError if it cannot be read."""
+    return parse_toml(toml_text_of(path), path)
+
+
+def toml_text_of(path: Path) -> str:
+    """The text of a TOML file, of a sensible size; OSError if it cannot be read."""
     with path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
@@ -42,13 +47,12 @@ def read_toml(path: Path) -> dict[str, Any]:
             "needs. Check that it is one, and not the table itself."
         )
     try:
-        text = content.decode("utf-8-sig")  # some editors begin a file with a mark
+        return content.decode("utf-8-sig")  # some editors begin a file with a mark
     except UnicodeDecodeError:
         raise InvalidParameter(
             f"The specification {path} is not saved as UTF-8, as TOML has to be. Save it again with that "
             "encoding."
         ) from None
-    return parse_toml(text, path)
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:

@@ -61,6 +61,7 @@ function show(answer) {
     morph(steps, answer.html);
     mark();
     poll();
+    for (const each of document.querySelectorAll("details.code[open]")) unfold(each);
   }
   say(answer.said ?? "");
   if (typeof answer.go === "string") location.assign(answer.go);
@@ -99,6 +100,14 @@ async function fill(what) {
   say(answer.said ?? "");
 }
 
+/** What is folded away is asked for when somebody opens it. */
+/** @param {EventTarget | null} details */
+function unfold(details) {
+  if (!(details instanceof HTMLDetailsElement) || !details.open) return;
+  if (details.dataset.fill !== undefined) fill(details.dataset.fill);
+}
+document.addEventListener("toggle", (event) => unfold(event.target), true);
+
 function slider() {
   const element = document.querySelector("[data-slider]");
   return element instanceof HTMLInputElement ? element : null;
@@ -115,10 +124,14 @@ async function slide() {
   asking = true;
   do {
     again = false;
-    const { answer } = await post(`${body.dataset.spec}/forecast`, { position: slider()?.value });
+    const choice = document.getElementById("noise-choice");
+    const noise = choice instanceof HTMLSelectElement ? { noise: choice.value } : {};
+    const { answer } = await post(`${body.dataset.spec}/forecast`, { position: slider()?.value, ...noise });
     const into = document.getElementById("forecast");
     const typed = document.getElementById("_privacy_epsilon");
     if (into && typeof answer.html === "string") morph(into, answer.html);
+    const drawn = document.getElementById("noise");
+    if (drawn && typeof answer.noise === "string") morph(drawn, answer.noise);
     if (typed instanceof HTMLInputElement && answer.epsilon !== undefined) typed.value = String(answer.epsilon);
   } while (again);
   asking = false;
@@ -142,9 +155,7 @@ document.addEventListener("change", (event) => {
   if (!(element instanceof HTMLElement) || element instanceof HTMLFormElement) return;
   const { set, act: name, ...rest } = element.dataset;
   if (element === slider()) {
-    act({ act: "slide", value: value(element) }).then(() => {
-      if (document.getElementById("noise")?.childElementCount) fill("noise");
-    });
+    act({ act: "slide", value: value(element) });
   } else if (rest.fill !== undefined) fill(rest.fill);
   else if (set !== undefined) act({ act: "set", at: set, value: value(element) });
   else if (name !== undefined) act({ act: name, ...rest, value: value(element) });

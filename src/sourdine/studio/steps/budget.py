@@ -1,23 +1,18 @@
 """The fifth step: what epsilon buys. Errors of every answer, noise on a made-up table, and odds."""
 
 import math
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from sourdine.accounting.explain import explain_guarantee, sentences
-from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.format import plain
+from sourdine.core.errors import InvalidParameter
 from sourdine.studio.desk import Desk, Sheet
-from sourdine.tables import Answer, Forecast, ReleasePlan, rehearse
+from sourdine.tables import Forecast, ReleasePlan
 from sourdine.tables.forecast import advice, forecasts, quality_forecast
-from sourdine.tables.statistics import BY_KIND
 
 SMALLEST, LARGEST = 0.01, 20.0  # of the slider
 _TENFOLD = 120  # steps of the slider, so that 0.1, 1 and 10 are among them
 _STEPS = round(_TENFOLD * math.log10(LARGEST / SMALLEST))
-_MOST_BARS = 24
-_WITHOUT = Fraction(1 << 10)  # an epsilon whose noise nobody sees
 
 
 def budget_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
@@ -86,81 +81,3 @@ def _row(each: Forecast) -> dict[str, str]:
         "noise": each.noise,
         "note": each.note,
     }
-
-
-@dataclass(frozen=True)
-class NoiseBar:
-    """One group of a made-up answer: without noise, with noise, and its interval, as parts of the width."""
-
-    label: str
-    exact: float
-    noisy: float
-    lower: float
-    upper: float
-    words: str
-
-
-def noise_view(plan: ReleasePlan, place: int = -1) -> dict[str, Any]:
-    """One answer of a made-up table, with noise beside none."""
-    noisy, exact = rehearse(plan).values.each, rehearse(_without_noise(plan)).values.each
-    drawn = [
-        number
-        for number, each in enumerate(noisy)
-        if each.kind in BY_KIND and each.bounded and len(exact[number].keys) == len(each.keys)
-    ]
-    if not drawn:
-        return {"bars": [], "choices": []}
-    several = [number for number in drawn if len(noisy[number].keys) > 1]
-    chosen = place if place in drawn else (several or drawn)[0]
-    bars, least, most = _bars(noisy[chosen], exact[chosen])
-    return {
-        "bars": bars,
-        "least": plain(float(f"{least:.4g}")),
-        "most": plain(float(f"{most:.4g}")),
-        "choices": [
-            (number, f"{noisy[number].query}: {noisy[number].statistic}", number == chosen)
-            for number in drawn
-        ],
-        "title": f"{noisy[chosen].query}: {noisy[chosen].statistic}",
-        "measure": noisy[chosen].measure,
-        "more": max(0, len(noisy[chosen].keys) - _MOST_BARS),
-    }
-
-
-def _without_noise(plan: ReleasePlan) -> ReleasePlan:
-    """The same plan with so much epsilon that its noise cannot be seen."""
-    epsilon = _WITHOUT
-    while epsilon > 1:
-        try:
-            made = replace(plan, privacy=replace(plan.privacy, epsilon=epsilon))
-            if made.lines:
-                return made
-        except SourdineError:
-            pass
-        epsilon /= 2
-    return plan
-
-
-def _bars(noisy: Answer, exact: Answer) -> tuple[list[NoiseBar], float, float]:
-    """The groups of an answer, and the ends of the axis they are drawn on."""
-    rows = list(zip(noisy.rows(), exact.rows(), strict=True))[:_MOST_BARS]
-    ends = [number for one, other in rows for number in (*one[1:], other[1]) if math.isfinite(number)]
-    least, most = min([0.0, *ends]), max([0.0, *ends])
-    bars = [
-        NoiseBar(
-            label=", ".join(map(str, key)) or "all",
-            exact=_part(other[1], least, most),
-            noisy=_part(value, least, most),
-            lower=_part(low, least, most),
-            upper=_part(high, least, most),
-            words=f"{plain(value)} ({plain(low)} to {plain(high)}); without noise about {plain(other[1])}",
-        )
-        for (key, value, low, high), other in rows
-    ]
-    return bars, least, most
-
-
-def _part(number: float, least: float, most: float) -> float:
-    if not math.isfinite(number):
-        return 0.0 if number < 0 else 1000.0
-    return round(1000 * (number - least) / ((most - least) or 1.0), 1)

@@ -8,10 +8,15 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import SourdineError
 from sourdine.frames.expressions import TimePeriod
 from sourdine.studio.desk import Desk, Sheet
+from sourdine.studio.draft_file import block_text
 from sourdine.studio.payments import Payment, payments_for
 from sourdine.studio.suggestions import TYPES, Suggestion, suggest
 from sourdine.tables.bounds import bounds_purpose
 
+PUBLIC = {
+    "joins": "a public table that is joined",
+    "hierarchies": "a hierarchy, such as towns in regions",
+}
 MEANING = {
     "integer": "Numbers outside the bounds are moved to the nearer one. Wide bounds add noise.",
     "real": "Numbers outside the bounds are moved to the nearer one. Wide bounds add noise.",
@@ -32,6 +37,7 @@ class ColumnView:
     stated: str | None
     suggestion: Suggestion | None
     derived: bool
+    text: str  # as the specification has it
 
     @property
     def type(self) -> str:
@@ -69,12 +75,19 @@ def columns_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
             sheet.header.types.get(name, ""),
             suggest(name, sheet.header.types.get(name, "")),
             "expression" in blocks.get(name, {}),
+            block_text(blocks.get(name)),
         )
         for name in names
     ]
     return {
         "columns": columns,
         "types": TYPES,
+        "public": [
+            (kind, name, block_text(block))
+            for kind in PUBLIC
+            for name, block in sheet.file.blocks.get(kind, {}).items()
+        ],
+        "kinds": PUBLIC,
         "unit": unit,
         "can_pay": sheet.ledger is not None,
         "paid": _paid(sheet, blocks),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sourdine.studio.desk import Desk, Sheet
+from sourdine.studio.draft_file import block_text
 from sourdine.studio.values import shown
 from sourdine.tables.statistics import BY_KIND
 
@@ -80,6 +81,7 @@ class QuestionView:
     weight: str
     sql: str | None
     plain: bool  # whether the page can show all of it
+    text: str  # as the specification has it
 
 
 def questions_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
@@ -105,7 +107,7 @@ def questions_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
 
 def _view(place: int, block: Any) -> QuestionView:
     if not isinstance(block, Mapping):
-        return QuestionView(place, "", (), (), (), "", None, False)
+        return QuestionView(place, "", (), (), (), "", None, False, "")
     asks = [ask_view(each) for each in listed(block.get("ask"))]
     by = listed(block.get("by"))
     where = where_rows(block.get("where", {}))
@@ -125,6 +127,7 @@ def _view(place: int, block: Any) -> QuestionView:
         weight=shown(block.get("weight", 1)),
         sql=str(block["sql"]) if "sql" in block else None,
         plain=plain,
+        text=block_text({name: each for name, each in block.items() if name not in ("name", "weight")}),
     )
 
 
