@@ -44,7 +44,7 @@ class Browser:
             f"{self.base}{where}", json=asked, headers={"Origin": f"http://{HOST}", **headers}
         )
 
-    def act(self, name: str, act: str, **asked: Any) -> dict[str, Any]:
+    def act(self, name: str, act: str, /, **asked: Any) -> dict[str, Any]:
         """Change a specification as it is now."""
         version = self.studio.desk.sheet(name).file.version
         answer = self.post(f"/spec/{name}/act", {"version": version, "act": act, **asked})

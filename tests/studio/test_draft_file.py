@@ -69,3 +69,18 @@ def test_a_file_that_was_changed_is_not_written_over(tmp_path: Path) -> None:
 @given(st.lists(NAMES, min_size=1, max_size=3))
 def test_a_pointer_names_its_place(parts: list[str]) -> None:
     assert place_of(pointer_of("columns", *parts)) == ("columns", *parts)
+
+
+@pytest.mark.parametrize("heading", ["", "[columns]\n"])
+def test_every_block_can_be_taken_away(tmp_path: Path, heading: str) -> None:
+    place = tmp_path / "people.toml"
+    place.write_text(
+        f'[table]\nsource = "people.csv"\n{heading}[columns.a]\ntype = "flag"\n[columns.b]\ntype = "flag"\n'
+        '[[queries]]\nname = "q"\nask = ["count"]\n'
+    )
+    file = DraftFile.read(place)
+    bare = file.with_edits([Edit(("columns", "a"), None), Edit(("columns", "b"), None)])
+    assert "columns" not in bare.blocks
+    assert "queries" not in bare.with_edits([Edit(("queries", 0), None)]).blocks
+    again = bare.with_edits([Edit(("columns", "c"), {"type": "flag"})])
+    assert again.blocks["columns"] == {"c": {"type": "flag"}}

@@ -68,8 +68,8 @@ def test_the_noise_is_drawn_on_a_table_that_is_made_up(browser: Browser, people:
     browser.act(people, "drop-blank")
     browser.act(people, "by", query=0, column="sex", value=True)
     drawn = browser.post(f"/spec/{people}/fill", {"what": "noise", "position": 200}).json()["html"]
-    assert "Made up." in drawn
-    assert drawn.count('class="noisy"') == 2
+    assert "Made up:" in drawn
+    assert drawn.count('<svg class="bar"') == 2
     assert (
         "Answers of a made-up table"
         in browser.post(f"/spec/{people}/fill", {"what": "dry-run"}).json()["html"]

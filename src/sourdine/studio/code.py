@@ -11,7 +11,7 @@ from sourdine.core.text.toml import toml_key
 from sourdine.frames.text.format import TextFormat
 from sourdine.studio.desk import Sheet
 from sourdine.studio.draft_file import field_lines
-from sourdine.studio.steps.questions import listed, where_rows
+from sourdine.studio.steps.questions import listed, sql_name, where_rows
 
 _BLOCKS = {
     "table": ("table", "series"),
@@ -155,12 +155,12 @@ def _select(block: Mapping[str, Any], sheet: Sheet) -> str:
     asked = [_aggregate(each, sheet) for each in listed(block.get("ask"))]
     if not all(asked) or not all(isinstance(each, str) for each in by):
         return ""
-    keys = [_name(each) for each in by]
+    keys = [sql_name(each) for each in by]
     conditions = [_condition(*row, sheet) for row in rows]
     where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
     group = f"\nGROUP BY {', '.join(keys)}" if keys else ""
     text = (
-        " ".join(["SELECT", ", ".join([*keys, *asked]), "FROM", _name(PurePosixPath(sheet.stem).name)])
+        " ".join(["SELECT", ", ".join([*keys, *asked]), "FROM", sql_name(PurePosixPath(sheet.stem).name)])
         + where
         + group
     )
@@ -186,25 +186,20 @@ def _aggregate(item: Any, sheet: Sheet) -> str:
     if item == "count":
         return "COUNT(*)"
     if item == "units" and sheet.review.unit is not None and sheet.review.unit.column:
-        return f"COUNT(DISTINCT {_name(sheet.review.unit.column)})"
+        return f"COUNT(DISTINCT {sql_name(sheet.review.unit.column)})"
     if isinstance(item, Mapping) and len(item) == 1:
         kind, column = next(iter(item.items()))
         if kind in _SQL and isinstance(column, str):
-            return f"{_SQL[kind]}({_name(column)})"
+            return f"{_SQL[kind]}({sql_name(column)})"
     return ""
 
 
 def _condition(name: str, word: str, held: str, sheet: Sheet) -> str:
     if word == "of":
-        return f"{_name(name)} IN ({', '.join(_constant(each.strip()) for each in held.split(','))})"
-    return f"{_name(name)} {'>=' if word == 'at_least' else '<'} {_constant(held)}"
+        return f"{sql_name(name)} IN ({', '.join(_constant(each.strip()) for each in held.split(','))})"
+    return f"{sql_name(name)} {'>=' if word == 'at_least' else '<'} {_constant(held)}"
 
 
 def _constant(text: str) -> str:
     plain = text.replace(".", "", 1).removeprefix("-").isdecimal() or text in ("true", "false")
     return text if plain else "'" + text.replace("'", "''") + "'"
-
-
-def _name(name: str) -> str:
-    plain = name.isascii() and name.replace("_", "").isalnum() and not name[0].isdecimal()
-    return name if plain else '"' + name.replace('"', '""') + '"'

@@ -147,6 +147,7 @@ def _check_block(block: object, name: str) -> None:
 
 def _apply_plainly(content: Any, edit: Edit) -> None:
     """Make a change to plain dictionaries and lists."""
+    whole = content
     *path, last = edit.at
     for part, following in zip(path, edit.at[1:], strict=True):
         if not isinstance(part, int) and part not in content:
@@ -157,14 +158,23 @@ def _apply_plainly(content: Any, edit: Edit) -> None:
             del content[last]
         else:
             content.pop(last, None)
+        _drop_empty(whole, edit)
     elif isinstance(last, int) and last == len(content):
         content.append(deepcopy(edit.content))
     else:
         content[last] = deepcopy(edit.content)
 
 
+def _drop_empty(whole: Any, edit: Edit) -> None:
+    """Leave out what holds no block any more: a heading such as [columns] need not have been written."""
+    first = edit.at[0]
+    if len(edit.at) == 2 and first in whole and not whole[first]:
+        del whole[first]
+
+
 def _apply(content: Any, edit: Edit) -> None:
     """Make a change to a document with its comments."""
+    whole = content
     *path, last = edit.at
     for number, part in enumerate(path):
         if not isinstance(part, int) and part not in content:
@@ -176,6 +186,7 @@ def _apply(content: Any, edit: Edit) -> None:
     if edit.content is None:
         if isinstance(last, int) or last in content:
             del content[last]
+        _drop_empty(whole, edit)
     elif isinstance(last, int) and last == len(content):
         content.append(_block(edit.content))
     elif isinstance(edit.content, Mapping) and len(edit.at) == 2:

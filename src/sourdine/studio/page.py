@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import counted
 from sourdine.studio.code import code_of
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.draft_file import place_of, pointer_of
@@ -125,7 +126,7 @@ def _state(step: str, sheet: Sheet, views: Mapping[str, Any]) -> tuple[str, str]
         if job is not None and job.running:
             return "under way", "left"
         return ("released", "done") if released else ("not yet", "left")
-    return (str(len(released)), "done") if released else ("nothing yet", "waits")
+    return (counted(len(released), "release"), "done") if released else ("nothing yet", "waits")
 
 
 def _render(template: str, **content: object) -> str:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from starlette.responses import HTMLResponse
 
-from sourdine.accounting.certificate import verify_release
+from sourdine.accounting.certificate import Verification, verify_release
 from sourdine.accounting.dpsgd.training import Training
 from sourdine.accounting.explain import explain_guarantee, explain_ledger
 from sourdine.accounting.ledger import Ledger
@@ -24,7 +24,7 @@ from sourdine.report.pages.ledger import more_like_last, spending_page
 from sourdine.report.pages.page import Page, Section
 from sourdine.report.pages.training_curves import curves_page
 from sourdine.report.pages.verdict import verdict_page
-from sourdine.report.verdict import judge
+from sourdine.report.verdict import ReleaseVerdict, judge
 from sourdine.studio.folder import Folder
 from sourdine.studio.values import read_number
 from sourdine.tables.record import other_payment
@@ -62,14 +62,19 @@ def meaning_report(folder: Folder, name: str, base: str) -> Page:
     return _with_ways(explanation_page(explain_ledger(ledger)), base)
 
 
-def verdict_report(folder: Folder, name: str, base: str) -> Page:
-    """The verdict on a release in the folder, with the ledger that paid if it lies there too."""
+def verdict_on(folder: Folder, name: str) -> tuple[ReleaseVerdict, Verification, str | None]:
+    """The verdict on a release, what it was drawn from, and the ledger that paid if it lies here too."""
     place = folder.inside(name)
     if not (place / "certificate.json").is_file():
         raise InvalidParameter(f"There is no release {name} in this folder.")
     paid_by = _ledger_of(folder, verify_release(place).certificate.ledger)
     verification = verify_release(place, ledger=None if paid_by is None else folder.inside(paid_by))
-    verdict = judge(verification, others=other_payment(verification))
+    return judge(verification, others=other_payment(verification)), verification, paid_by
+
+
+def verdict_report(folder: Folder, name: str, base: str) -> Page:
+    """The verdict on a release in the folder, with the ledger that paid if it lies there too."""
+    verdict, verification, paid_by = verdict_on(folder, name)
     ways = () if paid_by is None else (("The ledger that paid", f"{base}/ledger/{quote(paid_by)}"),)
     return _with_ways(verdict_page(verdict, verification), base, *ways)
 

@@ -54,7 +54,7 @@ _RULES: tuple[tuple[str, Suggestion], ...] = (
         Suggestion(None, "It tells people or records apart. Use it as the unit's column, if at all."),
     ),
     (
-        r".*(name|email|mail|phone|address|street|ip)",
+        r".*(name|mail|phone|address)|(.*_)?(street|ip)",
         Suggestion(None, "It may point to one person, and is no answer to a question."),
     ),
     (r"age|.*_age|age_.*", Suggestion(_numbers("integer", 0, 120), "An age in years.")),
@@ -93,7 +93,7 @@ _RULES: tuple[tuple[str, Suggestion], ...] = (
         Suggestion(_numbers("real", 0, 100), "A share in per cent."),
     ),
     (
-        r"(n|num|number|count|visits|children|rooms|hours|days|weeks|months|years)(_.*)?|.*_(count|visits|hours|days)",
+        r"(n|num|number|count|visits|children|rooms|hours|days|weeks|months|years)(_.*)?|.*_(count|num|visits|hours|days)",
         Suggestion(_numbers("integer", 0), "It counts something.", {"upper": "100"}),
     ),
     (
@@ -101,7 +101,14 @@ _RULES: tuple[tuple[str, Suggestion], ...] = (
         Suggestion(_numbers("real", 0), "A measure of a body.", {"upper": "300"}),
     ),
     (
-        r"(region|department|country|state|province|sector|industry|status|category|class|level|kind|type|grade)(_.*)?",
+        r".*_(mm|cm|m|km|mg|g|kg|ml|l|ms|s|sec|min|usd|eur|gbp|mpg|hp)|"
+        r"(.*_)?(length|width|depth|height|mass|weight|distance|duration|area|volume|score|rate|speed)(_.*)?",
+        Suggestion(_numbers("real", 0), "A measure.", {"upper": "1000"}),
+    ),
+    (
+        r"(.*_)?(region|department|country|state|province|sector|industry|status|category|class|level|kind|type|grade|"
+        r"species|island|race|ethnicity|education|marital|relationship|workclass|work_class|religion|nationality|"
+        r"language|colou?r|brand|group|team|origin|continent)(_.*)?",
         Suggestion({"type": "category", "keys": [BLANK]}, "It reads like a list.", {"keys": "north\nsouth"}),
     ),
     (

@@ -204,6 +204,14 @@ function go() {
   mark();
   scrollTo(0, 0);
   document.getElementById(`${step}-title`)?.focus();
+  first(step);
+}
+
+/** What a step shows by itself, as soon as somebody looks at it. */
+/** @param {string} step */
+function first(step) {
+  const part = document.querySelector(`#${step} [data-first]`);
+  if (part instanceof HTMLElement && part.dataset.first && part.querySelector("button[data-fill]")) fill(part.dataset.first);
 }
 
 function mark() {

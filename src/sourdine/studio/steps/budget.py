@@ -6,6 +6,7 @@ from typing import Any
 
 from sourdine.accounting.explain import explain_guarantee, sentences
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.text.notation import in_files
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.tables import Forecast, ReleasePlan
 from sourdine.tables.forecast import advice, forecasts, quality_forecast
@@ -55,15 +56,18 @@ def at_epsilon(sheet: Sheet, epsilon: float) -> ReleasePlan:
     return specification.plan(Fraction(repr(epsilon)))
 
 
+@in_files()
 def forecast_view(plan: ReleasePlan) -> dict[str, Any]:
     """The errors of every answer, and what the epsilon means; no record is read."""
     last = quality_forecast(plan)
+    rows = [*forecasts(plan), *([last] if last else [])]
     explanation = explain_guarantee(
         plan.privacy.epsilon, plan.privacy.delta or 0, unit=plan.unit.name, neighbours=plan.neighbours
     )
     return {
         "epsilon": float(plan.privacy.epsilon),
-        "rows": [_row(each) for each in [*forecasts(plan), *([last] if last else [])]],
+        "rows": [_row(each) for each in rows],
+        "unknown": plan.size is None and any(each.note.startswith("declare") for each in rows),
         "confidence": f"{100 * plan.confidence:g}",
         "odds": sentences(explanation),
         "words": plan.privacy.words,

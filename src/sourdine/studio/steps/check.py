@@ -43,7 +43,7 @@ def check_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
     }
     if specification is not None and specification.is_there:
         plan = specification.plan()
-        view["forecast"] = quality_forecast(plan)
+        view["forecast"], view["sized"] = quality_forecast(plan), plan.size is not None
         view["there"] = ledger_is_there(specification)
         view["small"] = QualityPlan(plan=plan, epsilon=_SMALL)
         if view["there"]:

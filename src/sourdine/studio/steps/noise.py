@@ -21,7 +21,7 @@ from sourdine.tables.scans import exact_of
 from sourdine.tables.statistics import BY_KIND
 
 _MOST_BARS = 24
-_BEYOND = 0.6  # of what is seen without noise: so much room is left on both sides of it
+_BELOW, _ABOVE = 0.15, 0.5  # of what is seen without noise: so much room is left on its two sides
 _WITHOUT = Fraction(1 << 10)  # an epsilon whose noise nobody sees
 
 
@@ -107,8 +107,8 @@ def noise_view(plan: ReleasePlan, place: int = -1) -> dict[str, Any]:
     bars, least, most = _bars(noisy, exact) if noisy.bounded else ([], 0.0, 0.0)
     return {
         "bars": bars,
-        "least": plain(float(f"{least:.4g}")),
-        "most": plain(float(f"{most:.4g}")),
+        "least": plain(least),
+        "most": plain(most),
         "choices": [
             (number, f"{table.exact[number].query}: {table.exact[number].statistic}", number == chosen)
             for number in table.drawn
@@ -137,8 +137,8 @@ def _bars(noisy: Answer, exact: Answer) -> tuple[list[NoiseBar], float, float]:
     """The groups of an answer, and the ends of the axis they are drawn on, which no noise moves."""
     rows = list(zip(noisy.rows(), exact.rows(), strict=False))[:_MOST_BARS]
     ends = [0.0, *(other[1] for _, other in rows if math.isfinite(other[1]))]
-    room = _BEYOND * ((max(ends) - min(ends)) or 1.0)
-    least, most = min(ends) - room, max(ends) + room
+    width = (max(ends) - min(ends)) or 1.0
+    least, most = _round(min(ends) - _BELOW * width), _round(max(ends) + _ABOVE * width)
     bars = [
         NoiseBar(
             label=", ".join(map(str, key)) or "all",
@@ -151,6 +151,11 @@ def _bars(noisy: Answer, exact: Answer) -> tuple[list[NoiseBar], float, float]:
         for (key, value, low, high), other in rows
     ]
     return bars, least, most
+
+
+def _round(number: float) -> float:
+    """An end of the axis as people write it."""
+    return float(f"{number:.2g}")
 
 
 def _part(number: float, least: float, most: float) -> float:

@@ -101,8 +101,24 @@ def questions_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
         "of_keys": _OF_KEYS,
         "unit": sheet.file.blocks.get("privacy", {}).get("unit", "person"),
         "waiting": bool(sheet.review.of("columns")),
-        "table": sheet.stem.rsplit("/", 1)[-1],
+        "example": _example(sheet.stem.rsplit("/", 1)[-1], types),
     }
+
+
+def _example(table: str, types: Mapping[str, str]) -> str:
+    """A question in SQL about columns that are declared, if there are such."""
+    number = next((sql_name(name) for name, kind in types.items() if kind in _NUMBERS), None)
+    key = next((sql_name(name) for name, kind in types.items() if kind in ("category", "flag")), None)
+    mean = f", AVG({number})" if number else ""
+    if key is None:
+        return f"SELECT COUNT(*){mean} FROM {sql_name(table)}"
+    return f"SELECT {key}, COUNT(*){mean} FROM {sql_name(table)} GROUP BY {key}"
+
+
+def sql_name(name: str) -> str:
+    """A name as SQL takes it."""
+    plain = name.isascii() and name.replace("_", "").isalnum() and not name[0].isdecimal()
+    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def _view(place: int, block: Any) -> QuestionView:

@@ -1,6 +1,7 @@
 """The last step: the releases of a specification, with their reports, files and verdicts."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from sourdine.report.crosstab import cross_table
 from sourdine.report.pages.answers import MOST_ROWS, fitting_crosstab
 from sourdine.report.table import TextTable
 from sourdine.studio.desk import Desk, Sheet
+from sourdine.studio.folder import Folder
 from sourdine.studio.payments import CERTIFICATE
+from sourdine.studio.reports import verdict_on
 from sourdine.studio.steps.release import OF_RELEASE
 from sourdine.tables.crosstabs import adds_up
 from sourdine.tables.record import Record
@@ -30,6 +33,8 @@ class ReleaseView:
     when: str
     has_report: bool
     crosstabs: tuple[TextTable, ...] = ()
+    verdict: str = ""
+    light: str = ""  # of the verdict, as on its own page
 
 
 def result_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
@@ -56,6 +61,7 @@ def _view(desk: Desk, place: Path, *, newest: bool) -> ReleaseView:
         for each in (*sorted(certificate.digests), CERTIFICATE)
         if "/" not in each and (place / each).is_file()
     )
+    verdict, light = _verdict(desk.folder, name, _stamps(desk.folder, place)) if newest else ("", "")
     at = "" if certificate.delta is None else f" and delta {certificate.delta:g}"
     return ReleaseView(
         name=name,
@@ -64,7 +70,24 @@ def _view(desk: Desk, place: Path, *, newest: bool) -> ReleaseView:
         when=f"{certificate.time:%Y-%m-%d %H:%M} UTC",
         has_report=REPORT in files,
         crosstabs=_crosstabs(place) if newest else (),
+        verdict=verdict,
+        light=light,
     )
+
+
+def _stamps(folder: Folder, place: Path) -> tuple[object, ...]:
+    """What changes when a file of a release or a ledger does: no verdict outlives what it is about."""
+    files = [*place.iterdir(), *(folder.root / name for name in folder.ledgers())]
+    return tuple((str(each), each.stat().st_mtime_ns, each.stat().st_size) for each in sorted(files))
+
+
+@lru_cache(maxsize=8)
+def _verdict(folder: Folder, name: str, stamps: tuple[object, ...]) -> tuple[str, str]:
+    try:
+        verdict, *_ = verdict_on(folder, name)
+    except (SourdineError, OSError) as problem:
+        return (str(problem) if isinstance(problem, SourdineError) else ""), ""
+    return verdict.words, str(verdict.light)
 
 
 def read_certificate(place: Path) -> Certificate:
