@@ -1,6 +1,8 @@
 """Studio in a browser: from a file to a release, with mistakes, reloads, two tabs and no mouse."""
 
-from collections.abc import Iterator
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -10,6 +12,9 @@ from benchmarks.studio.path import Hand, column, declare, publish, write_people
 from benchmarks.studio.running import RunningStudio, running, settled
 from sourdine.accounting.certificate import verify_release
 from sourdine.accounting.ledger import Ledger
+from sourdine.cli.release import publish as publish_release
+from sourdine.core.errors import SourdineError
+from sourdine.tables import Specification
 from tests.browser import violations
 
 if TYPE_CHECKING:
@@ -168,6 +173,120 @@ def test_a_mistake_is_told_where_it_is_made(
     opened(ready, studio, "release")
     assert ready.get_by_role("button", name="Pay and release").count() == 0
     assert charges(tmp_path) == 0
+
+
+@pytest.mark.slow
+def test_a_wrong_price_of_private_counts_is_told_and_pays_nothing(
+    ready: "Page", studio: RunningStudio, tmp_path: Path
+) -> None:
+    opened(ready, studio, "check")
+    field = ready.get_by_label("Epsilon to pay for it")
+    for typed, said in (("lots", "must be a number above 0"), ("-1", "above 0"), ("2000", "above 0")):
+        field.fill(typed)
+        ready.get_by_role("button", name="Pay and count privately").click()
+        settled(ready)
+        assert said in ready.locator("#said").inner_text()
+        assert field.input_value() == typed  # to be mended, not written anew
+    field.fill("5")  # the ledger has 3
+    ready.get_by_role("button", name="Pay and count privately").click()
+    ready.locator("#told .message:not(:empty)").wait_for()
+    assert "budget" in ready.locator("#told .message").inner_text()
+    assert violations(ready) == []
+    assert charges(tmp_path) == 0
+
+
+@pytest.mark.slow
+def test_a_result_that_is_broken_or_lost_is_told_and_shown_as_far_as_it_goes(
+    ready: "Page", studio: RunningStudio, tmp_path: Path
+) -> None:
+    opened(ready, studio, "release")
+    confirm(ready)
+    ready.get_by_role("button", name="Pay and release").click()
+    released(ready)
+    place = tmp_path / "people-release"
+    opened(ready, studio, "result")
+    assert "Nothing wrong was found" in ready.locator("#result .verdict").inner_text()
+    (place / "answers.csv").write_text("nothing", encoding="utf-8")
+    (place / "report.html").unlink()
+    ready.reload()
+    assert ready.locator("#result .verdict.red").count() == 1
+    assert ready.get_by_role("link", name="Open the report").count() == 0
+    (place / "certificate.json").write_text("{", encoding="utf-8")
+    ready.reload()
+    ready.locator("#result-title").wait_for()
+    assert "certificate" in ready.locator("#result .hint").first.inner_text()
+    answer = ready.goto(f"{studio.base}/file/people-release/answers.csv")
+    assert answer is not None
+    assert answer.status == 404
+    answer = ready.goto(f"{studio.base}/verdict/nowhere")
+    assert answer is not None
+    assert answer.status == 404
+    assert "There is no release nowhere" in ready.locator("main").inner_text()
+    assert violations(ready) == []
+
+
+@pytest.mark.slow
+def test_a_release_that_was_cut_off_is_told_and_confirmed_before_it_is_paid_again(
+    ready: "Page", studio: RunningStudio, tmp_path: Path
+) -> None:
+    specification = Specification.load(tmp_path / "people.toml")
+    with pytest.raises(SourdineError):
+        publish_release(specification, tmp_path / "people-release", watch=_cut_off)
+    opened(ready, studio, "release")
+    assert "Line 1 of the ledger paid epsilon 1" in ready.locator("#release .warning").inner_text()
+    confirm(ready)
+    ready.get_by_role("button", name="Pay and release").click()  # the browser asks for the other box
+    settled(ready)
+    assert charges(tmp_path) == 1
+    assert violations(ready) == []
+    ready.get_by_label("I want to pay once more").check()
+    ready.get_by_role("button", name="Pay and release").click()
+    released(ready)
+    assert charges(tmp_path) == 2
+
+
+def _cut_off(scans: Sequence[object]) -> Sequence[object]:
+    raise RuntimeError
+
+
+@pytest.mark.slow
+def test_questions_are_edited_as_text(ready: "Page", studio: RunningStudio, tmp_path: Path) -> None:
+    opened(ready, studio, "questions")
+    ready.get_by_text("Edit as text").first.click()
+    text = ready.get_by_label("This question in the words of the specification")
+    text.fill('ask = [{ mean = { add = ["age", 1] } }]\nby = ["sex"]')
+    text.blur()
+    settled(ready)
+    kept = tomllib.loads((tmp_path / "people.toml").read_text(encoding="utf-8"))["queries"]
+    assert kept == [{"name": "pay", "ask": [{"mean": {"add": ["age", 1]}}], "by": ["sex"]}]
+    assert "says more than fields can show" in ready.locator("#questions").inner_text()
+    text.fill('ask = [{ mean = { add = ["nothing", 1] } }]')
+    text.blur()
+    settled(ready)
+    assert "nothing" in ready.locator("#questions .message:not(:empty)").first.inner_text()
+    text.fill("ask = [")
+    text.blur()
+    settled(ready)
+    assert "not valid TOML" in ready.locator("#said").inner_text()
+    assert violations(ready) == []
+
+
+@pytest.mark.slow
+def test_the_noise_moves_with_the_slider(ready: "Page", studio: RunningStudio) -> None:
+    opened(ready, studio, "budget")
+    first = ready.locator("#noise svg.bar .interval").first
+    first.wait_for()
+    widths = []
+    for position in (200, 300):
+        ready.evaluate(
+            "p => { const s = document.querySelector('[data-slider]'); s.value = p;"
+            " s.dispatchEvent(new Event('input', { bubbles: true })); }",
+            position,
+        )
+        settled(ready)
+        lower, upper = re.findall(r"M([0-9.]+) 10H([0-9.]+)", first.get_attribute("d") or "")[0]
+        widths.append(float(upper) - float(lower))
+    assert widths[0] > 3 * widths[1]
 
 
 @pytest.mark.slow

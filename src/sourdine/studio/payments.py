@@ -16,11 +16,11 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 
 CERTIFICATE = "certificate.json"
 _KEPT = 8  # ledgers whose lines are remembered
-_LINES: dict[str, tuple[object, tuple["Payment", ...]]] = {}
+_LINES: dict[str, tuple[object, tuple["LedgerPayment", ...]]] = {}
 
 
 @dataclass(frozen=True)
-class Payment:
+class LedgerPayment:
     """A line of a ledger that paid for something."""
 
     number: int
@@ -35,13 +35,13 @@ class Payment:
         return f"Line {self.number} of the ledger paid {self.price} for this on {self.when}"
 
 
-def payments_for(ledger: Ledger, purpose: str) -> list[Payment]:
+def payments_for(ledger: Ledger, purpose: str) -> list[LedgerPayment]:
     """The lines of a ledger with a purpose, the newest last."""
     status = ledger.status()
     stand, found = _LINES.get(status.ledger, (None, ()))
     if stand != (status.blocks, status.spent):
         found = tuple(
-            Payment(
+            LedgerPayment(
                 number=entry.number,
                 purpose=entry.purpose,
                 price=f"{status.currency} {readable(entry.price)}",
@@ -57,13 +57,13 @@ def payments_for(ledger: Ledger, purpose: str) -> list[Payment]:
     return [each for each in found if each.purpose == purpose]
 
 
-def without_release(payments: Iterable[Payment], folders: Iterable[Path]) -> list[Payment]:
+def without_release(payments: Iterable[LedgerPayment], folders: Iterable[Path]) -> list[LedgerPayment]:
     """The payments of which none of some folders holds the release."""
     there = {_fingerprint(place / CERTIFICATE) for place in folders}
     return [each for each in payments if each.fingerprint not in there]
 
 
-def check_again(payments: Iterable[Payment], confirmed: object, what: str) -> None:
+def check_again(payments: Iterable[LedgerPayment], confirmed: object, what: str) -> None:
     """Refuse to pay for something again, unless somebody has confirmed the newest line that paid for it."""
     newest = max((each.number for each in payments), default=None)
     if newest is not None and str(confirmed) != str(newest):

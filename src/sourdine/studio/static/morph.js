@@ -50,6 +50,7 @@ function update(old, made) {
     if (old.nodeValue !== made.nodeValue) old.nodeValue = made.nodeValue;
     return;
   }
+  const was = old.getAttribute("value");
   const kept = old instanceof HTMLDetailsElement ? ["open"] : ["aria-current"];
   for (const { name } of [...old.attributes]) {
     if (!made.hasAttribute(name) && !kept.includes(name)) old.removeAttribute(name);
@@ -59,15 +60,28 @@ function update(old, made) {
   }
   const typing = old === document.activeElement;
   if (old instanceof HTMLTextAreaElement && made instanceof HTMLTextAreaElement) {
-    if (!typing) old.value = made.value;
+    if (!typing && (shows(old) || old.defaultValue !== made.defaultValue)) old.value = made.value;
+    old.defaultValue = made.defaultValue;
     return;
   }
   if (old instanceof HTMLInputElement && made instanceof HTMLInputElement) {
     if (old.type === "checkbox" || old.type === "radio") old.checked = made.checked;
-    else if (!typing) old.value = made.value;
+    else if (!typing && (shows(old) || was !== made.getAttribute("value"))) old.value = made.value;
     return;
   }
   if (made.hasAttribute("data-keep")) return;
+  const chosen = old instanceof HTMLSelectElement ? old.value : "";
   children(old, made);
-  if (old instanceof HTMLSelectElement && made instanceof HTMLSelectElement && !typing) old.value = made.value;
+  if (!(old instanceof HTMLSelectElement) || !(made instanceof HTMLSelectElement) || typing) return;
+  const there = [...old.options].some((option) => option.value === chosen);
+  old.value = shows(old) || !there ? made.value : chosen;
+}
+
+/**
+ * Whether a field shows what is kept. Others belong to a form that is not sent yet, or was refused: what was
+ * typed into them stays, to be mended.
+ * @param {HTMLElement} field
+ */
+function shows(field) {
+  return field.dataset.set !== undefined || field.dataset.act !== undefined;
 }

@@ -9,7 +9,7 @@ from sourdine.accounting.ledger.numbers import readable
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.studio.desk import Desk, PrivateCounts, Sheet
 from sourdine.studio.jobs import Job, JobState
-from sourdine.studio.payments import Payment, check_again, payments_for
+from sourdine.studio.payments import LedgerPayment, check_again, payments_for
 from sourdine.tables import Specification
 from sourdine.tables.forecast import quality_forecast
 from sourdine.tables.quality.exact import NOTICE, OUTSIDE, exact_quality
@@ -92,7 +92,7 @@ def count_privately(desk: Desk, sheet: Sheet, epsilon: Fraction, *, again: objec
     desk.jobs.begin(sheet.name, name, work)
 
 
-def lost_counts(desk: Desk, sheet: Sheet, ledger: Ledger) -> list[Payment]:
+def lost_counts(desk: Desk, sheet: Sheet, ledger: Ledger) -> list[LedgerPayment]:
     """What paid for private counts, if the page has none to show."""
     return [] if sheet.name in desk.told else payments_for(ledger, PURPOSE)
 

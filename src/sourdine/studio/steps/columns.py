@@ -9,7 +9,7 @@ from sourdine.core.errors import SourdineError
 from sourdine.frames.expressions import TimePeriod
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.draft_file import block_text
-from sourdine.studio.payments import Payment, payments_for
+from sourdine.studio.payments import LedgerPayment, payments_for
 from sourdine.studio.suggestions import TYPES, Suggestion, suggest
 from sourdine.tables.bounds import bounds_purpose
 
@@ -97,7 +97,7 @@ def columns_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
     }
 
 
-def _paid(sheet: Sheet, blocks: Mapping[str, Mapping[str, Any]]) -> dict[str, Payment]:
+def _paid(sheet: Sheet, blocks: Mapping[str, Mapping[str, Any]]) -> dict[str, LedgerPayment]:
     """The columns whose bounds were paid for and are not declared as found, each with the newest payment."""
     numbers = [
         name

@@ -109,10 +109,9 @@ def _example(table: str, types: Mapping[str, str]) -> str:
     """A question in SQL about columns that are declared, if there are such."""
     number = next((sql_name(name) for name, kind in types.items() if kind in _NUMBERS), None)
     key = next((sql_name(name) for name, kind in types.items() if kind in ("category", "flag")), None)
-    mean = f", AVG({number})" if number else ""
-    if key is None:
-        return f"SELECT COUNT(*){mean} FROM {sql_name(table)}"
-    return f"SELECT {key}, COUNT(*){mean} FROM {sql_name(table)} GROUP BY {key}"
+    asked = [*([key] if key else []), "COUNT(*)", *([f"AVG({number})"] if number else [])]
+    groups = ["GROUP BY", key] if key else []
+    return " ".join(["SELECT", ", ".join(asked), "FROM", sql_name(table), *groups])
 
 
 def sql_name(name: str) -> str:

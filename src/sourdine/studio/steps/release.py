@@ -12,7 +12,7 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import plain
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.jobs import Job, JobState
-from sourdine.studio.payments import CERTIFICATE, Payment, check_again, payments_for, without_release
+from sourdine.studio.payments import CERTIFICATE, LedgerPayment, check_again, payments_for, without_release
 from sourdine.studio.values import read_number
 from sourdine.tables import ReleasePlan, Specification
 from sourdine.tables.release import check_release
@@ -31,7 +31,7 @@ class ReleaseBalance:
     currency: str = ""
     unit: str = ""
     refusal: str = ""
-    lost: tuple[Payment, ...] = ()
+    lost: tuple[LedgerPayment, ...] = ()
 
 
 def release_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _balance(desk: Desk, sheet: Sheet, specification: Specification, plan: Relea
     )
 
 
-def lost_payments(desk: Desk, sheet: Sheet, ledger: Ledger, plan: ReleasePlan) -> list[Payment]:
+def lost_payments(desk: Desk, sheet: Sheet, ledger: Ledger, plan: ReleasePlan) -> list[LedgerPayment]:
     """What paid for these questions, and no folder here holds the release."""
     paid = payments_for(ledger, described(plan.queries))
     stem = desk.folder.root / f"{sheet.stem}{OF_RELEASE}"
