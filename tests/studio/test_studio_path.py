@@ -15,6 +15,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.cli.release import publish as publish_release
 from sourdine.core.errors import SourdineError
 from sourdine.tables import Specification
+from sourdine.tables.scans import Scan
 from tests.browser import violations
 
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ def test_a_release_that_was_cut_off_is_told_and_confirmed_before_it_is_paid_agai
     assert charges(tmp_path) == 2
 
 
-def _cut_off(scans: Sequence[object]) -> Sequence[object]:
+def _cut_off(scans: Sequence[Scan]) -> Sequence[Scan]:
     raise RuntimeError
 
 
