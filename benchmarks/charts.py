@@ -1,17 +1,19 @@
-"""Charts of cost against size, from the measures that some benchmarks leave as JSON."""
+"""Charts of cost against size and of accuracy against epsilon, from measures that benchmarks leave as JSON."""
 
 import json
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sourdine.core.figure import Figure
-from sourdine.report.charts.base import Axis, Row, Series, draw_lines
+from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
 
 _TENS = tuple(10.0**power for power in range(-4, 10))
 _SECONDS = Axis(field="seconds", title="seconds, log scale", log=True, form="~g", ticks=_TENS)
 _AXES = {"deciles": "groups", "private": "keys in the data"}  # where it is not the size's own name
 _ENGINES = {"duckdb": "DuckDB", "polars lazy": "Polars", "spark": "Spark"}
+_LIBRARIES = {"sourdine": "Sourdine", "diffprivlib": "diffprivlib", "interpret": "DP-EBM (interpret)"}
 Measures = Any  # JSON of one benchmark
 
 
@@ -84,7 +86,41 @@ def quantiles_figures(measures: Measures) -> dict[str, Figure]:
     }
 
 
+def estimators_figures(measures: Measures) -> dict[str, Figure]:
+    """The accuracy of each library's best model against epsilon, with a deviation of its runs."""
+    found = {}
+    for data in ("adult", "pima"):
+        rows: list[Row] = []
+        for library, who in _LIBRARIES.items():
+            held = [each for each in measures if (each["data"], each["library"]) == (data, library)]
+            for epsilon in sorted({each["epsilon"] for each in held}):
+                runs = max(
+                    (each["accuracy"] for each in held if each["epsilon"] == epsilon), key=statistics.fmean
+                )
+                mean, off = statistics.fmean(runs), statistics.stdev(runs)
+                rows.append(
+                    {"epsilon": epsilon, "accuracy": mean, "who": who, "low": mean - off, "high": mean + off}
+                )
+        least = {row["who"]: float(row["accuracy"] or 0) for row in reversed(rows)}  # at the first epsilon
+        first = _LIBRARIES["sourdine"]
+        other = max(value for who, value in least.items() if who != first)
+        found[f"estimators_{data}"] = Figure(
+            title=f"{data.capitalize()} at epsilon {rows[0]['epsilon']:g}: {least[first]:.1%} are classified "
+            f"rightly, by the best peer {other:.1%}",
+            chart=draw_lines(
+                rows,
+                x=Axis(field="epsilon", title="epsilon, log scale", log=True, ticks=(0.1, 0.5, 1, 3)),
+                y=Axis(field="accuracy", title="accuracy on test rows, mean of runs", form=".0%"),
+                series=Series(field="who", names=tuple(_LIBRARIES.values())),
+                bars=Band(lower="low", upper="high"),
+            ),
+            note="The best model of each library at each epsilon; bars are one deviation of the runs.",
+        )
+    return found
+
+
 FIGURES: Mapping[str, Callable[[Measures], dict[str, Figure]]] = {
+    "estimators": estimators_figures,
     "growth": growth_figures,
     "keys": keys_figures,
     "quantiles": quantiles_figures,

@@ -74,24 +74,22 @@ def main() -> None:
 
 
 def show(results: list[Result], console: Console) -> None:
-    """A table for each data set, then who is ahead at each epsilon."""
+    """Tables of accuracy and of AUC for each data set, then who is ahead at each epsilon."""
     for data in BEST:
-        shown = Table(title=f"{data}: accuracy (deviation), AUC on test rows, by epsilon")
-        for name in ("library", "model", *(f"{epsilon:g}" for epsilon in EPSILONS), "seconds"):
-            shown.add_column(name)
-        rows = dict.fromkeys((each["library"], each["model"]) for each in results if each["data"] == data)
-        for library, model in rows:
-            held = [
-                each
-                for each in results
-                if (each["data"], each["library"], each["model"]) == (data, library, model)
-            ]
-            cells = [
-                f"{mean(each['accuracy']):.3f} ({deviation(each['accuracy']):.3f}) {mean(each['auc']):.3f}"
-                for each in held
-            ]
-            shown.add_row(library, model, *cells, f"{mean(held[-1]['seconds']):.2f}")
-        console.print(shown)
+        for what, title in (("accuracy", "accuracy"), ("auc", "area under the ROC curve")):
+            shown = Table(title=f"{data}: {title} on test rows, mean (deviation), by epsilon")
+            for name in ("library", "model", *(f"{epsilon:g}" for epsilon in EPSILONS), "seconds"):
+                shown.add_column(name, no_wrap=True)
+            rows = dict.fromkeys((each["library"], each["model"]) for each in results if each["data"] == data)
+            for library, model in rows:
+                held = [
+                    each
+                    for each in results
+                    if (each["data"], each["library"], each["model"]) == (data, library, model)
+                ]
+                cells = [f"{mean(each[what]):.3f} ({deviation(each[what]):.3f})" for each in held]
+                shown.add_row(library, model, *cells, f"{mean(held[-1]['seconds']):.2f}")
+            console.print(shown)
     for data, known in BEST.items():
         for epsilon, (anchor, spread) in known.items():
             here = [each for each in results if each["data"] == data and each["epsilon"] == epsilon]

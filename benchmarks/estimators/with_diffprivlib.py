@@ -10,8 +10,6 @@ from diffprivlib.models import GaussianNB, LogisticRegression, RandomForestClass
 from benchmarks.estimators.cases import Split, judged, split
 from benchmarks.peers import Answer, Question, serve
 
-MODELS = ("logistic", "naive Bayes", "forest")
-
 
 def prepared(table: Split, rows: Any, one_hot: bool) -> Any:
     """Numbers between -1 and 1; with `one_hot`, a column for each category, else numbers alone."""

@@ -8,8 +8,6 @@ from interpret.privacy import DPExplainableBoostingClassifier
 from benchmarks.estimators.cases import DELTA, judged, split
 from benchmarks.peers import Answer, Question, serve
 
-MODELS = ("boosting",)
-
 
 def answer(question: Question) -> Answer:
     """Accuracy, AUC and seconds of one fit."""

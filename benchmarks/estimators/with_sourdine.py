@@ -9,8 +9,6 @@ from benchmarks.estimators.cases import DELTA, judged, split
 from benchmarks.peers import Answer, Question, serve
 from sourdine.estimators import Binner, LeastSquaresClassifier, LogisticRegression, NaiveBayes
 
-MODELS = ("least squares", "logistic", "naive Bayes")
-
 
 def model(name: str, data: str, columns: list[Any], **budget: float) -> Any:
     """One of them, as a user would declare it for this table."""
