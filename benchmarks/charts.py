@@ -1,4 +1,4 @@
-"""Charts of cost against size and of accuracy against epsilon, from measures that benchmarks leave as JSON."""
+"""Charts of cost against size and of accuracy against epsilon, from measures that benchmarks leave."""
 
 import json
 import statistics

@@ -31,7 +31,7 @@ print(f"{model.score(test_rows, test_kinds):.0%} of 30 irises, at epsilon {model
 
 # %% [markdown]
 # The same for more and less privacy: the mean of twenty fits each. On private rows every one of these fits
-# would have to be paid, and the exact score on them would not be private; the test rows stand for public ones.
+# would have to be paid, and an exact score on them would not be private; the test rows stand for public ones.
 
 # %%
 rows = []
@@ -69,8 +69,8 @@ print(f"without noise {exact.coef_[0]:.1f}")
 # %% [markdown]
 # The interval is about what the noise may have done. diffprivlib's regression adds no noise to a column with
 # bounds such as (0, 100): it takes the lower bound twice for the square of the column (0.6.6, its issue 105).
-# Here the bounds decide the scale of rows, and every row has at most the length that is paid for. Wider bounds
-# than needed cost accuracy: the slope is drawn towards 0 where noise could have made it.
+# Here bounds decide the scale of rows, and every row has at most the length that is paid for. Wide
+# bounds cost accuracy: the slope is drawn towards 0 where noise could have made it.
 
 # %%
 zero = LeastSquaresRegressor(epsilon=3, delta=1e-5, bounds=(0, 100), target_bounds=(0, 350))

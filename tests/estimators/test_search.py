@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
@@ -15,6 +16,7 @@ from sourdine.estimators import (
     Binner,
     LeastSquaresClassifier,
     LeastSquaresRegressor,
+    NaiveBayes,
     PrivateSearchCV,
 )
 from sourdine.estimators.search import SearchBudget, coins, scored
@@ -94,3 +96,10 @@ def test_regressors_need_bounds_and_nothing_else_is_private() -> None:
         random_state=1,
     ).fit(table, targets)
     assert found.best_params_["norm"] in {0.5, 1}
+
+
+def test_a_search_takes_frames_with_texts() -> None:
+    frame = pd.DataFrame({"age": [20.0, 60.0] * 150, "smokes": ["no", "yes"] * 150})
+    model = NaiveBayes(bounds=[(0, 100), ["no", "yes"]], classes=["well", "ill"])
+    search = PrivateSearchCV(model, {"bins": [2, 4]}, epsilon=5, random_state=1)
+    assert search.fit(frame, ["well", "ill"] * 150).predict(frame[:2]).tolist() == ["well", "ill"]

@@ -13,7 +13,9 @@ from sourdine.estimators import moments, rows
 from sourdine.estimators.moments import ConstantRule, ProductSums
 from sourdine.estimators.payment import PrivateEstimator
 from sourdine.mechanisms import Gaussian
-from tests.estimators.cases import ESTIMATORS, made_up, odd_rows
+from tests.estimators.cases import BOUNDS, ESTIMATORS, made_up, odd_rows
+
+_DRAW = Gaussian.sample
 
 
 class Watched:
@@ -92,6 +94,67 @@ def test_later_rounds_move_by_at_most_what_is_paid_for(name: str, monkeypatch: p
         ESTIMATORS[name]()._fit(np.vstack([table, row]), np.append(targets, target))
         for one, other, most in zip(kept, replayed, allowed, strict=True):
             assert far(one, other) <= most
+
+
+DECLARED: dict[str, Any] = {
+    "as they are": BOUNDS,
+    "from zero": (0, 100),
+    "far too narrow": (0.0, 1e-9),
+    "beside the rows": (1e6, 1e6 + 1),
+    "huge": (-(2.0**400), 2.0**400),
+    "negative": (-100, -1),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("declared", DECLARED)
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("relation", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
+def test_no_neighbour_violates_what_is_paid(
+    name: str, declared: str, relation: Neighbours, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every odd row and 40 at random, as floats of two sizes and as objects, in every round of a fit.
+
+    The released part is fixed to that of the first table, as composition has it.
+    """
+    draw = np.random.default_rng(33)
+    table, targets = made_up(25)
+    more = [(draw.standard_cauchy(4) * 10.0 ** draw.integers(-3, 4), draw.integers(-1, 4)) for _ in range(40)]
+    model = ESTIMATORS[name](epsilon=2)
+    model.set_params(**({"bounds": DECLARED[declared]} if model.bounds is not None else {}))  # type: ignore[attr-defined]
+    plan = model.plan(4, relation)
+    allowed = [spend.distance.amount for spend in plan.spends for _ in range(spend.count)]
+    played: list[NDArray[np.int64]] = []
+    exact: list[NDArray[np.int64]] = []
+
+    def sample(mechanism: Gaussian, values: Any, bits: Bits = SYSTEM) -> NDArray[Any]:
+        exact.append(np.array(values, np.int64))
+        if len(exact) > len(played):
+            played.append(np.asarray(_DRAW(mechanism, exact[-1], bits)))
+        return played[len(exact) - 1]
+
+    monkeypatch.setattr(Gaussian, "sample", sample)
+
+    def sums(rows: NDArray[Any], labels: NDArray[Any]) -> list[NDArray[np.int64]]:
+        exact.clear()
+        plan.run(rows, labels, SYSTEM)
+        return exact.copy()
+
+    violations = looked = 0
+    before = sums(table, targets)
+    for row, target in [*odd_rows(), *more]:
+        for kind in (np.float64, np.float32, np.object_):
+            with np.errstate(over="ignore"):
+                changed = np.vstack([table, row]).astype(kind)
+            if relation is Neighbours.REPLACE:
+                changed = np.vstack([changed[1:-1], changed[-1:]])
+            labels = np.append(targets if relation is Neighbours.ADD_REMOVE else targets[1:], target)
+            base = before if kind != np.float32 else sums(table.astype(kind), targets)
+            after = sums(changed, labels)
+            looked += len(after)
+            violations += sum(far(a, b) > most for a, b, most in zip(base, after, allowed, strict=True))
+    assert looked >= 144
+    assert violations == 0
 
 
 def test_rows_are_read_by_themselves() -> None:
