@@ -160,20 +160,22 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: object) -> Array:
         """What the chosen model says."""
-        check_is_fitted(self)
-        found: Array = self.best_estimator_.predict(X)
+        found: Array = self.best_estimator_.predict(self._looked(X))
         return found
 
     def predict_proba(self, X: object) -> NDArray[np.float64]:
         """The chances that the chosen model gives."""
-        check_is_fitted(self)
-        found: NDArray[np.float64] = self.best_estimator_.predict_proba(X)
+        found: NDArray[np.float64] = self.best_estimator_.predict_proba(self._looked(X))
         return found
 
     def score(self, X: object, y: object) -> float:
         """The exact score of the chosen model: of rows that are private, it is not."""
+        return float(self.best_estimator_.score(self._looked(X), y))
+
+    def _looked(self, rows: object) -> Array:
+        """Rows as the candidates were fitted to them; that columns have the same names is checked here."""
         check_is_fitted(self)
-        return float(self.best_estimator_.score(X, y))
+        return matrix(self, rows, reset=False, least=1)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
