@@ -1,5 +1,6 @@
 """Fits are charged before rows are read, bounds and classes are declared, and models are told apart."""
 
+import contextlib
 import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from sourdine import BudgetExceeded, InvalidParameter, Ledger
+from sourdine.core.distance import Neighbours
 from sourdine.estimators import (
     Binner,
     ExactScoreWarning,
@@ -81,6 +83,22 @@ def test_wrong_declarations_cost_nothing(given: dict[str, Any], said: str, ledge
         LeastSquaresClassifier(ledger=ledger, **whole).fit(table, targets)
     with Ledger.open(ledger) as book:
         assert not list(book.history())
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_tiny_epsilon_is_refused_or_has_steps_to_count_in(name: str) -> None:
+    """Steps became so coarse that a half was cut off from sums, or that there were none at all."""
+    for epsilon in (1e-3, 1e-6, 1e-9, 1e-30):
+        with contextlib.suppress(InvalidParameter):
+            plan: Any = ESTIMATORS[name](epsilon=epsilon).plan(4, Neighbours.REPLACE)
+            units = [
+                getattr(each, "unit", 8)
+                for each in (plan, getattr(plan, "moments", None), getattr(plan, "begin", None))
+            ]
+            assert min(units) >= 8
+    if name != "naive Bayes":
+        with pytest.raises(InvalidParameter, match="Take a larger epsilon"):
+            ESTIMATORS[name](epsilon=1e-30).plan(4)
 
 
 def test_sparse_rows_and_weights_are_refused_by_name() -> None:

@@ -17,11 +17,11 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
 from sourdine.estimators.components import ProductsPlan, centred, units
-from sourdine.estimators.moments import ConstantRule, blocks, deviation, row_distance
+from sourdine.estimators.moments import ConstantRule, blocks, finest_unit, row_distance
 from sourdine.estimators.payment import FitBudget, FitPlan, PrivateEstimator
 from sourdine.estimators.rows import Floats, RowRule
 from sourdine.estimators.shapes import Array, used_matrix
-from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
+from sourdine.mechanisms.gaussian import Gaussian
 
 _BEGIN = Fraction(1, 3)  # of the budget for the covariance
 _STEP = 2.0**-10
@@ -48,16 +48,14 @@ class ClustersPlan:
     ) -> "ClustersPlan":
         """The least noise within a budget."""
         begin = ProductsPlan.within(owner, rule, 1, budget.share(_BEGIN))
-        rho, unit = budget.rho * (1 - _BEGIN) / rounds, 1 << 12
-        while deviation(_moved(unit, budget.neighbours), rho, unit) > MOST_SIGMA:
-            unit >>= 1
-        sigma = deviation(_moved(unit, budget.neighbours), rho, unit)
+        rho = budget.rho * (1 - _BEGIN) / rounds
+        unit, mechanism = finest_unit(owner, lambda unit: _moved(unit, budget.neighbours), rho, 1 << 12)
         return cls(
             begin=begin,
             clusters=clusters,
             rounds=rounds,
             unit=unit,
-            mechanism=Gaussian(sigma=sigma),
+            mechanism=mechanism,
             neighbours=budget.neighbours,
         )
 

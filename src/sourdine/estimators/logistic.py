@@ -23,11 +23,11 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
 from sourdine.estimators.linear import EquationsPlan, LinearClassifier, TargetRule
-from sourdine.estimators.moments import ConstantRule, blocks, deviation, row_distance
+from sourdine.estimators.moments import ConstantRule, blocks, finest_unit, row_distance
 from sourdine.estimators.payment import FitBudget, FitPlan, codes
 from sourdine.estimators.rows import Floats
 from sourdine.estimators.shapes import Array
-from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
+from sourdine.mechanisms.gaussian import Gaussian
 
 _ONE = 1 << 12  # a chance of 1
 _FINE = 1 << 8  # steps of a score, by which chances are looked up
@@ -69,15 +69,14 @@ class LogisticPlan:
         """The least noise within a budget, half of which is for the equations."""
         equations = EquationsPlan.within(owner, rule, target, budget.share(_EQUATIONS))
         each = budget.share((1 - _EQUATIONS) / steps)
-        unit = 1 << 12
-        while deviation(_moved(unit, target.width, budget.neighbours), each.rho, unit) > MOST_SIGMA:
-            unit >>= 1
-        sigma = deviation(_moved(unit, target.width, budget.neighbours), each.rho, unit)
+        unit, mechanism = finest_unit(
+            owner, lambda unit: _moved(unit, target.width, budget.neighbours), each.rho, 1 << 12
+        )
         return cls(
             equations=equations,
             steps=steps,
             unit=unit,
-            mechanism=Gaussian(sigma=sigma),
+            mechanism=mechanism,
             neighbours=budget.neighbours,
         )
 

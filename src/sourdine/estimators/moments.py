@@ -8,7 +8,7 @@ counted once.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -178,7 +178,27 @@ def finest(
         sigma = deviation(moments.distance(neighbours), rho, moments.unit**2)
         if sigma <= MOST_SIGMA:
             return moments, Gaussian(sigma=sigma)
-    raise InvalidParameter(
+    raise _too_small(owner)
+
+
+def finest_unit(
+    owner: str, moved: Callable[[int], Distance], rho: Fraction, most: int, power: int = 1
+) -> tuple[int, Gaussian]:
+    """The finest steps, `most` or a part of it, whose noise at this price can still be drawn, and that noise.
+
+    A row moves sums in steps of 1/unit^power by `moved(unit)`.
+    """
+    unit = most
+    while unit >= 1 << COARSEST:
+        sigma = deviation(moved(unit), rho, unit**power)
+        if sigma <= MOST_SIGMA:
+            return unit, Gaussian(sigma=sigma)
+        unit >>= 1
+    raise _too_small(owner)
+
+
+def _too_small(owner: str) -> InvalidParameter:
+    return InvalidParameter(
         f"The epsilon of {owner} leaves so much noise that it cannot be drawn. Take a larger epsilon."
     )
 

@@ -13,11 +13,11 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
-from sourdine.estimators.moments import blocks, deviation, row_distance
+from sourdine.estimators.moments import blocks, finest_unit, row_distance
 from sourdine.estimators.payment import FitBudget, FitPlan, PrivateEstimator
 from sourdine.estimators.rows import Floats, Pair, RowRule
 from sourdine.estimators.shapes import Array, used_matrix
-from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
+from sourdine.mechanisms.gaussian import Gaussian
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,13 +35,12 @@ class ColumnsPlan:
     neighbours: Neighbours
 
     @classmethod
-    def within(cls, rule: RowRule, budget: FitBudget) -> "ColumnsPlan":
+    def within(cls, owner: str, rule: RowRule, budget: FitBudget) -> "ColumnsPlan":
         """The least noise within a budget, on the finest steps whose noise can be drawn."""
-        unit = 1 << 10
-        while deviation(_moved(unit, rule.width, budget.neighbours), budget.rho, unit**2) > MOST_SIGMA:
-            unit >>= 1
-        sigma = deviation(_moved(unit, rule.width, budget.neighbours), budget.rho, unit**2)
-        return cls(rule=rule, unit=unit, mechanism=Gaussian(sigma=sigma), neighbours=budget.neighbours)
+        unit, mechanism = finest_unit(
+            owner, lambda unit: _moved(unit, rule.width, budget.neighbours), budget.rho, 1 << 10, power=2
+        )
+        return cls(rule=rule, unit=unit, mechanism=mechanism, neighbours=budget.neighbours)
 
     @property
     def spends(self) -> tuple[Spend, ...]:
@@ -112,7 +111,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator): 
         self.rule_ = RowRule.declared(type(self).__name__, width, bounds=self.bounds)
 
     def _plan(self, budget: FitBudget) -> FitPlan:
-        return ColumnsPlan.within(self.rule_, budget)
+        return ColumnsPlan.within(type(self).__name__, self.rule_, budget)
 
     def fit(self, X: object, y: object = None) -> Self:
         """Fit and pay: (epsilon, delta)-DP for one row, charged to the ledger before the rows are read."""
