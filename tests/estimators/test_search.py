@@ -18,6 +18,7 @@ from sourdine.estimators import (
     LeastSquaresRegressor,
     NaiveBayes,
     PrivateSearchCV,
+    StandardScaler,
 )
 from sourdine.estimators.search import SearchBudget, coins, scored
 from sourdine.testing import SeededBits
@@ -47,6 +48,25 @@ def test_a_search_that_cannot_be_paid_pays_nothing(tmp_path: Path) -> None:
         PrivateSearchCV(model, {"norm": [1, 2]}, epsilon=2, ledger=tmp_path / "rows.ledger").fit(
             table, targets
         )
+    with Ledger.open(tmp_path / "rows.ledger") as book:
+        assert not list(book.history())
+
+
+@pytest.mark.parametrize(
+    "grid", [{"norm": [1, -1]}, {"classes": [[0, 1], [0]]}, {"bounds": [(0, 1), (1, 0)]}]
+)
+def test_a_wrong_candidate_pays_nothing(grid: dict[str, Any], tmp_path: Path) -> None:
+    """The first candidate was paid for before the second was looked at."""
+    Ledger.create(tmp_path / "rows.ledger", epsilon=2, delta=1e-6).close()
+    table, targets = made_up(50)
+    model = LeastSquaresClassifier(bounds=BOUNDS, classes=[0, 1])
+    scaled = make_pipeline(StandardScaler(bounds=BOUNDS), model)
+    for whole, named in (
+        (model, grid),
+        (scaled, {f"{model.__class__.__name__.lower()}__{k}": v for k, v in grid.items()}),
+    ):
+        with pytest.raises(InvalidParameter):
+            PrivateSearchCV(whole, named, ledger=tmp_path / "rows.ledger").fit(table, targets)
     with Ledger.open(tmp_path / "rows.ledger") as book:
         assert not list(book.history())
 

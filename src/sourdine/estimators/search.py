@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,6 +23,7 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours, root_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
+from sourdine.estimators.binning import Binner
 from sourdine.estimators.payment import PrivateEstimator, seeded_or_system
 from sourdine.estimators.rows import Pair, one_pair
 from sourdine.estimators.shapes import Array, column, matrix
@@ -100,6 +102,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         settings = list(ParameterGrid(self.param_grid))
         budget = SearchBudget.within(ConcentratedBudget.within(epsilon, delta).limit, len(settings))
         candidates = [self._prepared(each, budget.each, delta) for each in settings]
+        for candidate in candidates:
+            rehearse(candidate, rows[:0], labels[:0])
         with opened(self.ledger) as payer:
             related = Neighbours.ADD_REMOVE if payer is None else payer.terms.neighbours
             if related is not Neighbours.ADD_REMOVE:
@@ -175,7 +179,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _looked(self, rows: object) -> Array:
         """Rows as the candidates were fitted to them; that columns have the same names is checked here."""
         check_is_fitted(self)
-        return matrix(self, rows, reset=False, least=1)
+        return matrix(self, rows, reset=False)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -190,6 +194,19 @@ def private_parts(estimator: BaseEstimator) -> list[PrivateEstimator]:
     inner = estimator.get_params(deep=True).values()
     parts = [part for part in (estimator, *inner) if isinstance(part, PrivateEstimator)]
     return list({id(part): part for part in parts}.values())
+
+
+def rehearse(estimator: BaseEstimator, rows: Array, labels: Array) -> None:
+    """Fit a copy to no rows and pay nothing, so that a wrong parameter is found before anything is charged.
+
+    Other libraries' steps cannot be fitted to nothing, so what has some is not rehearsed.
+    """
+    copy = clone(estimator)
+    for part in private_parts(copy):
+        part.set_params(ledger=None)
+    steps = [step for _, step in copy.steps] if isinstance(copy, Pipeline) else [copy]
+    if all(isinstance(step, PrivateEstimator | Binner) for step in steps):
+        copy.fit(rows, labels)
 
 
 def coins(bits: Bits, count: int, chance: Fraction) -> NDArray[np.bool_]:

@@ -42,14 +42,14 @@ def as_given(values: object) -> object:
     return values
 
 
-def matrix(estimator: BaseEstimator, rows: object, *, reset: bool, least: int = 0) -> Array:
+def matrix(estimator: BaseEstimator, rows: object, *, reset: bool) -> Array:
     """Rows one below the other; with `reset` the names and number of columns are kept by the estimator."""
     try:
         given = as_given(rows)
         if not estimator.__sklearn_tags__().input_tags.string:
             _refuse_texts(type(estimator).__name__, given)
         looked: Array = validate_data(
-            estimator, given, dtype=None, ensure_all_finite=False, ensure_min_samples=least, reset=reset
+            estimator, given, dtype=None, ensure_all_finite=False, ensure_min_samples=0, reset=reset
         )
     except InvalidParameter:
         raise
@@ -63,7 +63,7 @@ def matrix(estimator: BaseEstimator, rows: object, *, reset: bool, least: int = 
 def used_matrix(estimator: BaseEstimator, rows: object) -> Array:
     """Rows that a fitted model is used on."""
     check_is_fitted(estimator, "spends_")
-    return matrix(estimator, rows, reset=False, least=1)
+    return matrix(estimator, rows, reset=False)
 
 
 def fitted_pair(estimator: BaseEstimator, rows: object, targets: object) -> tuple[Array, Array | None]:
