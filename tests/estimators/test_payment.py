@@ -249,7 +249,7 @@ def test_forks_have_noise_of_their_own_and_a_kill_after_the_charge_is_paid(ledge
         if not child:
             model = LeastSquaresClassifier(bounds=BOUNDS, classes=[0, 1], ledger=ledger, epsilon=0.3)
             if place == 2:  # the last is killed when it begins to read
-                EquationsPlan.run = lambda *given: os.kill(os.getpid(), 9)  # type: ignore[method-assign,assignment,return-value]
+                EquationsPlan.run = lambda *given: os.kill(os.getpid(), 9)  # type: ignore[method-assign,assignment]
             report.write_text(repr(model.fit(table, targets).weights_.tolist()))
             os._exit(0)
         os.waitpid(child, 0)

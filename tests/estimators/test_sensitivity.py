@@ -119,9 +119,11 @@ def test_no_neighbour_violates_what_is_paid(
     """
     draw = np.random.default_rng(33)
     table, targets = made_up(25)
-    more = [(draw.standard_cauchy(4) * 10.0 ** draw.integers(-3, 4), draw.integers(-1, 4)) for _ in range(40)]
+    more = [
+        (draw.standard_cauchy(4) * 10.0 ** draw.integers(-3, 4), int(draw.integers(-1, 4))) for _ in range(40)
+    ]
     model = ESTIMATORS[name](epsilon=2)
-    model.set_params(**({"bounds": DECLARED[declared]} if model.bounds is not None else {}))  # type: ignore[attr-defined]
+    model.set_params(**({"bounds": DECLARED[declared]} if model.bounds is not None else {}))
     plan = model.plan(4, relation)
     allowed = [spend.distance.amount for spend in plan.spends for _ in range(spend.count)]
     played: list[NDArray[np.int64]] = []
