@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.servers import Server
 from sourdine.collector.settings import open_store
 from sourdine.collector.shuffler.batches import drop_rest, seal_batch, settle, waiting_batches
 from sourdine.collector.store import ReportStore, StoredQuestion, recount
@@ -16,8 +17,16 @@ from tests.collector.parts import announced, submission
 NUMBERS = Question(name="numbers", oracle=GRR(epsilon=1, categories=1 << 16))
 
 
-def store_with(folder: Path, count: int) -> tuple[ReportStore, StoredQuestion]:
-    store = open_store(str(folder / "shuffler.db"))
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return str(tmp_path / "shuffler.db")
+    server: Server = request.getfixturevalue("server")
+    return server.new()
+
+
+def store_with(place: str, count: int) -> tuple[ReportStore, StoredQuestion]:
+    store = open_store(place)
     store.register(announced(NUMBERS, batch=20))
     add(store, np.arange(count))
     return store, store.questions()[0]
@@ -33,15 +42,15 @@ def values(rows: np.ndarray) -> list[int]:
     return [int(each) for each in NUMBERS.oracle.unpack(rows)]
 
 
-def test_too_few_reports_make_no_batch(tmp_path: Path) -> None:
-    store, question = store_with(tmp_path, 19)
+def test_too_few_reports_make_no_batch(place: str) -> None:
+    store, question = store_with(place, 19)
     assert seal_batch(store, question) is None
     assert waiting_batches(store, question) == []
     assert recount(store, 1, NUMBERS).reports == 19
 
 
-def test_all_that_wait_are_one_batch_and_later_ones_another(tmp_path: Path) -> None:
-    store, question = store_with(tmp_path, 25)
+def test_all_that_wait_are_one_batch_and_later_ones_another(place: str) -> None:
+    store, question = store_with(place, 25)
     first = seal_batch(store, question)
     assert first is not None
     assert sorted(values(first.rows)) == list(range(25))
@@ -54,8 +63,8 @@ def test_all_that_wait_are_one_batch_and_later_ones_another(tmp_path: Path) -> N
     assert waiting == {first.id: list(range(25)), second.id: list(range(100, 120))}
 
 
-def test_a_batch_is_the_same_when_it_is_sent_again_and_gone_when_settled(tmp_path: Path) -> None:
-    store, question = store_with(tmp_path, 30)
+def test_a_batch_is_the_same_when_it_is_sent_again_and_gone_when_settled(place: str) -> None:
+    store, question = store_with(place, 30)
     seal_batch(store, question)
     (one,), (again,) = waiting_batches(store, question), waiting_batches(store, question)
     assert one.id == again.id
@@ -65,8 +74,8 @@ def test_a_batch_is_the_same_when_it_is_sent_again_and_gone_when_settled(tmp_pat
     assert recount(store, 1, NUMBERS).reports == 0
 
 
-def test_what_is_left_at_the_end_is_dropped(tmp_path: Path) -> None:
-    store, question = store_with(tmp_path, 7)
+def test_what_is_left_at_the_end_is_dropped(place: str) -> None:
+    store, question = store_with(place, 7)
     assert drop_rest(store, question) == 7
     assert drop_rest(store, question) == 0
     assert recount(store, 1, NUMBERS).reports == 0
@@ -75,7 +84,7 @@ def test_what_is_left_at_the_end_is_dropped(tmp_path: Path) -> None:
 def test_the_order_is_by_chance(tmp_path: Path) -> None:
     """Where the first report of 20 lands, over many batches: each place is as likely as any."""
     places = np.zeros(20)
-    store, question = store_with(tmp_path, 0)
+    store, question = store_with(str(tmp_path / "shuffler.db"), 0)
     for seed in range(60):
         add(store, np.arange(20))
         seal_batch(store, question, SeededBits(seed))
@@ -85,8 +94,8 @@ def test_the_order_is_by_chance(tmp_path: Path) -> None:
     assert ((places - 3) ** 2 / 3).sum() < 67.0  # chi-square of 19 degrees, at 3e-7
 
 
-def test_a_failure_leaves_reports_where_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, question = store_with(tmp_path, 25)
+def test_a_failure_leaves_reports_where_they_were(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, question = store_with(place, 25)
 
     def fail(*_: object) -> None:
         raise OSError
