@@ -1,5 +1,6 @@
 """Batches: enough reports or none, each report in one, the same one at every try, in an order by chance."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,19 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return server.new()
 
 
+_OPEN: list[ReportStore] = []
+
+
+@pytest.fixture(autouse=True)
+def closed_stores() -> Iterator[None]:
+    yield
+    while _OPEN:
+        _OPEN.pop().close()
+
+
 def store_with(place: str, count: int) -> tuple[ReportStore, StoredQuestion]:
     store = open_store(place)
+    _OPEN.append(store)
     store.register(announced(NUMBERS, batch=20))
     add(store, np.arange(count))
     return store, store.questions()[0]
