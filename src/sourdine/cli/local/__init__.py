@@ -8,6 +8,7 @@ from sourdine.cli.local import (
     encode,
     estimate,
     queries,
+    questionnaire,
     rappor,
     regress,
     shuffle,
@@ -27,6 +28,7 @@ app.command(name="encode")(encode.encode)
 app.command(name="estimate")(estimate.estimate)
 app.command(name="words")(words.words)
 app.command(name="shuffle")(shuffle.shuffle)
+app.command(name="questionnaire")(questionnaire.questionnaire)
 app.command(name="queries")(queries.queries)
 app.command(name="regress")(regress.regress)
 app.command(name="compare")(compare.compare)

@@ -2,7 +2,7 @@
 export class SourdineError extends Error {
   readonly code:
     | "refused" | "changed" | "signature" | "price" | "oracle" | "older" | "unknown"
-    | "no-storage" | "insecure" | "closed" | "answered" | "waiting" | "spent" | "full" | "token";
+    | "no-storage" | "insecure" | "closed" | "answered" | "waiting" | "spent" | "full" | "token" | "budget";
 }
 
 /** A specification as `sourdine local spec` writes it. */
@@ -97,6 +97,7 @@ export class Reporter {
   static create(): Promise<Reporter>;
   static from(bytes: Uint8Array): Promise<Reporter>;
   row(question: Question, value: number | string, fresh?: Uint8Array): Promise<Uint8Array>;
+  place(identity: string, count: number): Promise<number>;
   tag(question: Question, value: number | string): Promise<string>;
 }
 
@@ -129,8 +130,21 @@ export interface Sending {
   readonly dropped: readonly { readonly id: string; readonly status: number }[];
 }
 
+export interface DeviceLedger {
+  readonly entries: readonly { readonly identity: string; readonly name: string; readonly answers: number; readonly epsilon: number }[];
+  readonly epsilon: number;
+  readonly budget: number | null;
+}
+
 export class Client {
-  static open(options: Terms & { readonly collector: string; readonly database?: string }): Promise<Client>;
+  /** With a `budget`, answers that would bring the sum of all questions above that epsilon are refused. */
+  static open(
+    options: Terms & { readonly collector: string; readonly database?: string; readonly budget?: number | null },
+  ): Promise<Client>;
+  /** What this device has paid, by question and in all. */
+  ledger(): Promise<DeviceLedger>;
+  /** Which question of a questionnaire this device answers: the same one for ever. */
+  assigned(questionnaire: { readonly identity: string; readonly questions: readonly string[] }): Promise<string>;
   question(fingerprint: string): Promise<Question>;
   answer(question: Question, answer: string | number): Promise<Submission & { readonly row: string; readonly sent: Promise<Sending> }>;
   /** Get the token of a question from its issuer, some time before it is answered. */

@@ -1161,6 +1161,12 @@ export class Reporter {
     return drawn(fresh, (bytes) => oracle.instantaneous(permanent, new Words(bytes)));
   }
 
+  /** One of so many places, all equally likely, the same for ever: as Python's `QuestionnaireDevice` has it. */
+  async place(identity, count) {
+    const key = await this.mac(TEXT.encode("sourdine questionnaire 1\0"), TEXT.encode(identity));
+    return drawn(key, (bytes) => uniform(count, new Words(bytes)));
+  }
+
   /** What tells two answers apart on this device and says nothing of them elsewhere. */
   async tag(question, value) {
     return hex(await this.mac(TEXT.encode("sourdine answer 1\0"), TEXT.encode(question.identity), ...question.oracle.hashed(value))).slice(0, 32);
@@ -1328,7 +1334,9 @@ function periodOf(period, now) {
 
 /** Answers questions of one collector, keeps what could not be sent, and sends it again. */
 export class Client {
-  static async open({ collector, pins = [], requireSignature = false, mostEpsilon = null, database = "sourdine" }) {
+  static async open({
+    collector, pins = [], requireSignature = false, mostEpsilon = null, budget = null, database = "sourdine",
+  }) {
     if (!SUBTLE) {
       throw new SourdineError(
         "This page was not loaded over a secure connection, so the browser lends it no cryptography. Nothing was made. "
@@ -1339,6 +1347,7 @@ export class Client {
     const client = new Client();
     client.collector = new URL(collector, globalThis.location?.href).href.replace(/\/$/, "");
     client.terms = { pins, requireSignature, mostEpsilon };
+    client.budget = budget;
     client.store = await Store.open(database);
     client.retryAt = 0;
     client.sending = null;
@@ -1405,7 +1414,15 @@ export class Client {
         throw new SourdineError("A report to this question needs a token. Get one with its code first.", "token");
       }
       const { token, ...rest } = kept;
-      devices.put({ ...rest, tags, period });
+      const entry = { name: question.name, each: question.oracle.price, paid: kept.paid ?? 0 };
+      if (tags.length > kept.tags.length) {
+        const spent = total(await asked(devices.getAll())) + entry.each;
+        if (this.budget !== null && !(spent <= this.budget * (1 + 1e-12))) {
+          throw new SourdineError("The answer would cost more than the budget of this device has left.", "budget");
+        }
+        entry.paid += 1;
+      }
+      devices.put({ ...rest, ...entry, tags, period });
       queue.put({ ...submission, ...(token ? { token } : {}), identity, period: terms.period });
     });
     return { ...submission, row: hex(row), sent: this.send() };
@@ -1452,6 +1469,35 @@ export class Client {
       devices.put(device);
       return device;
     });
+  }
+
+  /**
+   * The device's own ledger: of each question how many different answers it reported on, under all its secrets, and
+   * what they cost. Answers themselves are not in it.
+   */
+  async ledger() {
+    const devices = await this.store.change((all) => asked(all.getAll()));
+    const paid = devices.filter((one) => one.paid);
+    const entries = paid.map(({ identity, name, paid: answers, each }) => ({ identity, name, answers, epsilon: answers * each }));
+    return { entries, epsilon: total(devices), budget: this.budget };
+  }
+
+  /**
+   * Which of the questions of a questionnaire this device answers: one, picked by a secret of its own that stays.
+   *
+   * `identity` is that of Python's `Questionnaire`, and `questions` are the fingerprints in its order.
+   */
+  async assigned({ identity, questions }) {
+    if (!/^[0-9a-f]{64}$/.test(identity) || !Array.isArray(questions) || !questions.length) {
+      throw new SourdineError("This is no questionnaire. Get it again.");
+    }
+    const fresh = (await Reporter.create()).secret;
+    const { secret } = await this.store.change(async (devices) => {
+      const kept = await asked(devices.get(identity)) ?? { identity, ...begun(fresh) };
+      devices.put(kept);
+      return kept;
+    });
+    return questions[await new Reporter(secret).place(identity, questions.length)];
   }
 
   /** What waits to be sent. */
@@ -1518,4 +1564,5 @@ export class Client {
   }
 }
 
+const total = (devices) => devices.reduce((sum, { paid = 0, each = 0 }) => sum + (paid ? paid * each : 0), 0);
 const begun = (secret) => ({ secret, day: today(Date.now()), tags: [], period: null });
