@@ -69,7 +69,9 @@ def test_it_survives_a_file_and_no_change_does() -> None:
     written = survey.to_json()
     assert Questionnaire.from_json(written) == survey
     assert Questionnaire.from_json(written).identity == survey.identity
-    for wrong in ({}, [], {**written, "more": 1}, {**written, "epsilon": "x"}, {**written, "way": "both"}):
+    damage: list[Any] = [{}, [], {"more": 1}, {"epsilon": "x"}, {"way": "both"}]
+    for each in damage:
+        wrong = written | each if each else each
         with pytest.raises(InvalidParameter, match="no questionnaire"):
             Questionnaire.from_json(wrong)
 
