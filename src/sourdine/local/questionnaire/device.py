@@ -74,7 +74,7 @@ class QuestionnaireDevice:
     """
 
     def __init__(
-        self, questionnaire: Questionnaire, secret: bytes, ledger: DeviceLedger | None = None
+        self, questionnaire: Questionnaire, secret: bytes, payments: DeviceLedger | None = None
     ) -> None:
         key: object = secret
         if not isinstance(key, bytes) or len(key) < LEAST_SECRET:
@@ -83,7 +83,7 @@ class QuestionnaireDevice:
                 "guess. Make it once with secrets.token_bytes(32), and keep it on the device."
             )
         self.questionnaire, self._secret = questionnaire, key
-        self.ledger = DeviceLedger() if ledger is None else ledger
+        self.payments = DeviceLedger() if payments is None else payments
 
     def __repr__(self) -> str:
         return f"QuestionnaireDevice({self.questionnaire.name!r}, secret=...)"
@@ -100,7 +100,7 @@ class QuestionnaireDevice:
     @property
     def spent(self) -> Fraction:
         """What its reports so far have revealed at most."""
-        return self.ledger.spent(self.questionnaire.report_epsilon(self.questionnaire.way))
+        return self.payments.spent(self.questionnaire.report_epsilon(self.questionnaire.way))
 
     def reports(self, answers: Mapping[str, str]) -> list[tuple[Question, Bytes]]:
         """The reports of someone's answers, by item, each beside the question that it is to.
@@ -113,14 +113,16 @@ class QuestionnaireDevice:
             raise InvalidParameter(
                 f"There is no answer to '{missing[0]}'. Give one to each item. Nothing was reported."
             )
-        asked = [
+        choices = [
             (self.questionnaire.questions[place], self.questionnaire.asks[place]) for place in self.places
         ]
-        given = [(question, BESIDE.join(answers[item.name] for item in items)) for question, items in asked]
-        values = [(question, int(question.values([label])[0])) for question, label in given]
+        labels = [
+            (question, BESIDE.join(answers[item.name] for item in items)) for question, items in choices
+        ]
+        values = [(question, int(question.values([label])[0])) for question, label in labels]
         tags = [self._tag(question, value) for question, value in values]
         for (question, _), tag in zip(values, tags, strict=True):
-            known = self.ledger.answers.get(question.fingerprint, [])
+            known = self.payments.answers.get(question.fingerprint, [])
             if tag not in known and len(known) >= self.questionnaire.changes:
                 raise BudgetExceeded(
                     f"This device has reported on as many different answers as the questionnaire allows "
@@ -129,7 +131,7 @@ class QuestionnaireDevice:
                     left=self.questionnaire.epsilon - self.spent,
                 )
         for (question, _), tag in zip(values, tags, strict=True):
-            self.ledger.add(question.fingerprint, tag)
+            self.payments.add(question.fingerprint, tag)
         return [(question, Memo(question, self._secret).row(value)) for question, value in values]
 
     def _tag(self, question: Question, value: int) -> str:

@@ -30,7 +30,7 @@ def joint_table(items: tuple[Item, ...], estimate: Estimate) -> JointTable:
     >>> first, second = Item("a", ("x", "y")), Item("b", ("u", "v", "w"))
     >>> oracle = GRR(epsilon=8, categories=6)
     >>> table = joint_table((first, second), oracle.estimate(oracle.tally(np.array([0, 5, 5]))))
-    >>> table.value.shape, table.value.argmax()
+    >>> table.value.shape, int(table.value.argmax())
     ((2, 3), 5)
     """
     if len(items) != 2 or estimate.value.size != len(items[0].labels) * len(items[1].labels):

@@ -155,7 +155,7 @@ class Questionnaire:
         """A questionnaire from a file; one that is not written as this writes it is refused."""
         try:
             assert isinstance(description, Mapping)
-            made = cls(
+            questionnaire = cls(
                 name=description["name"],
                 epsilon=Fraction(description["epsilon"]),
                 items=tuple(Item(each["name"], tuple(each["labels"])) for each in description["items"]),
@@ -163,9 +163,9 @@ class Questionnaire:
                 changes=description["changes"],
                 given_way=Way(description["way"]),
             )
-            same = made.to_json() == dict(description)
+            same = questionnaire.to_json() == dict(description)
         except (AssertionError, KeyError, TypeError, ValueError):
             same = False
         if not same:
             raise InvalidParameter("This is no questionnaire, or it was changed. Get the file again.")
-        return made
+        return questionnaire
