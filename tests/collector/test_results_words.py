@@ -38,8 +38,8 @@ def test_words_are_shown_and_searched_for_again_only_when_reports_grew(tmp_path:
     results = StoreResults(settings)
     (question,) = results.questions()
     assert isinstance(oracle, WordTree)
-    first = results.findings(question, oracle)
-    assert results.findings(question, oracle) is first
+    first = results.findings(question, oracle, "2026-11-17")
+    assert results.findings(question, oracle, "2026-11-17") is first
     store.write([submission(written(SNACK.fingerprint, rows[:20]))])
-    assert results.findings(question, oracle).reports == 520
+    assert results.findings(question, oracle, "2026-11-17").reports == 520
     results.close()
