@@ -320,3 +320,14 @@ def test_a_unit_is_told_by_values_that_are_written_in_one_way(made: str) -> None
     with pytest.raises(InvalidParameter, match="cannot tell units apart"):
         open_source(table, schema, ["whose"])
     open_source(duckdb.sql("SELECT DATE '2020-01-01' AS whose, 1 AS age"), schema, ["whose"])
+
+
+def test_a_question_computes_no_more_than_it_names() -> None:
+    columns: dict[str, Any] = {f"c{place}": {"type": "real", "lower": 0, "upper": 1} for place in range(30)}
+    table = pl.DataFrame({name: [0.25, 0.5] for name in columns})
+    source = open_source(table, Schema.read(columns))
+    named = source.place_of("c7")
+    view = source.view_for(f"{named} AS value")
+    assert source.ask(f"SELECT {named} FROM {view}") == source.ask(f"SELECT {named} FROM {source.view}")
+    assert source.place_of("c8") not in view
+    assert source.place_of("c8") in source.view

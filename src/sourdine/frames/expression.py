@@ -294,13 +294,13 @@ class TableCells:
         grouped = grouping(name, column, self.types.get(name, ""), self.dialect)
         return grouped.known(grouped.raw)
 
-    def derived(self, name: str) -> str:
-        """What the view holds for a derived column: its place, that of its key, or whether it holds."""
+    def derived(self, name: str) -> tuple[str, str]:
+        """The view's column for a derived one, and its SQL: a place, that of a key, or whether it holds."""
         column = self.schema.columns[name]
         assert isinstance(column, DERIVED)
         if not isinstance(column, Integer | Real):
-            return f"{self.value(column.expression)} AS {self.dialect.quoted(code_name(name))}"
-        return f"{self._place_of(column.expression, column)} AS {place_of(name, self.dialect)}"
+            return self.dialect.quoted(code_name(name)), self.value(column.expression)
+        return place_of(name, self.dialect), self._place_of(column.expression, column)
 
     def value(self, tree: Expression) -> str:
         """An expression, quickly where all cells lie within their bounds."""

@@ -61,7 +61,7 @@ def read_cells(source: Source, expressions: Mapping[str, str]) -> dict[str, NDAr
     """Some expressions of every record by their names, in one question so that records stay together."""
     marks = {f"c{place}": name for place, name in enumerate(expressions)}
     listed = ", ".join(f"{expressions[name]} AS {mark}" for mark, name in marks.items())
-    cells = source.columns(f"SELECT {listed} FROM {source.view}")
+    cells = source.columns(f"SELECT {listed} FROM {source.view_for(listed)}")
     return {name: cells[mark] for mark, name in marks.items()}
 
 

@@ -3,7 +3,7 @@
 One language, SQL, speaks to every engine, in the dialect of each.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -84,25 +84,29 @@ class Source:
     @cached_property
     def view(self) -> str:
         """The table with one more column for each declared number: its place, computed once for all uses."""
-        quoted, text, numbers, places, view = self.dialect.quoted, self.dialect.text, [], [], self.name
-        for name, column in self.schema.base.columns.items():
-            if isinstance(column, Date | Datetime):
-                kind = self.types[name]
-                micros = microseconds_of(quoted(name), column, kind, self.dialect)
-                if micros is not None:
-                    numbers.append(f"{micros} AS {quoted(number_name(name))}")
-                column_name = name if micros is None else number_name(name)
-                time = time_in(quoted(column_name), column, kind, self.dialect)
-                places.append(f"{time} AS {quoted(time_name(name))}")
-            if isinstance(column, Integer | Real):
-                column_name, kind = self.number(name)
-                if column_name != name:
-                    numbers.append(
-                        f"{self.dialect.double(quoted(name), self.types[name])} AS {quoted(column_name)}"
-                    )
-                places.append(f"{place(column_name, column, kind, self.dialect)} AS {self.place_of(name)}")
-        for more in (numbers, places, *self._derived()):
-            view = f"(SELECT *, {', '.join(more)} FROM {view})" if more else view
+        return self._view(self._layers)
+
+    def view_for(self, *texts: str) -> str:
+        """The same with those columns alone that some texts of SQL name, or that others need.
+
+        An engine looks at every column of a question before it drops the ones that nobody asked for, and a
+        table may have hundreds.
+        """
+        layers, text = list[Mapping[str, str]](), " ".join(texts)
+        if self.beside is not None:
+            text = " ".join([text, self.beside.adds, *(raw for raw, _ in self.beside.on)])
+        for layer in reversed(self._layers):
+            needs = {name: sql for name, sql in layer.items() if name in text}
+            text = " ".join([text, *needs.values()])
+            layers.append(needs)
+        return self._view(layers[::-1])
+
+    def _view(self, layers: Sequence[Mapping[str, str]]) -> str:
+        """The table with columns more, each layer computed of what lies below it."""
+        quoted, text, view = self.dialect.quoted, self.dialect.text, self.name
+        for layer in layers:
+            more = ", ".join(f"{sql} AS {name}" for name, sql in layer.items())
+            view = f"(SELECT *, {more} FROM {view})" if more else view
         if self.beside is None:
             return view
         # an array of no texts has another type
@@ -111,13 +115,34 @@ class Source:
         added = f"{self.beside.adds} AS {quoted(self.beside.name)}"
         return f"(SELECT held.*, {added} FROM {view} AS held LEFT JOIN {_BESIDE} ON {on})"
 
-    def _derived(self) -> Iterator[list[str]]:
+    @cached_property
+    def _layers(self) -> list[dict[str, str]]:
+        """What the view computes, in the order of what is computed of what: SQL by the names of columns."""
+        quoted = self.dialect.quoted
+        numbers: dict[str, str] = {}
+        places: dict[str, str] = {}
+        for name, column in self.schema.base.columns.items():
+            if isinstance(column, Date | Datetime):
+                kind = self.types[name]
+                micros = microseconds_of(quoted(name), column, kind, self.dialect)
+                if micros is not None:
+                    numbers[quoted(number_name(name))] = micros
+                column_name = name if micros is None else number_name(name)
+                places[quoted(time_name(name))] = time_in(quoted(column_name), column, kind, self.dialect)
+            if isinstance(column, Integer | Real):
+                column_name, kind = self.number(name)
+                if column_name != name:
+                    numbers[quoted(column_name)] = self.dialect.double(quoted(name), self.types[name])
+                places[self.place_of(name)] = place(column_name, column, kind, self.dialect)
+        return [numbers, places, *self._derived()]
+
+    def _derived(self) -> Iterator[dict[str, str]]:
         """Derived columns, those first that others are computed of."""
         known = set(self.schema.base.columns)
         left = [name for name in self.schema.columns if name not in known]
         while left:
             ready = [name for name in left if known.issuperset(expression_of(self.schema, name).columns)]
-            yield [self.cells.derived(name) for name in ready]
+            yield dict(self.cells.derived(name) for name in ready)
             known.update(ready)
             left = [name for name in left if name not in known]
 

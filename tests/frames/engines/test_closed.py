@@ -65,6 +65,15 @@ def test_it_spills_where_nobody_else_looks(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == []
 
 
+def test_nothing_is_written_between_the_lines_of_whoever_asks() -> None:
+    script = (
+        "from sourdine.frames.engines.closed import closed_connection\n"
+        "print(closed_connection().execute(\"SELECT current_setting('enable_progress_bar')\").fetchall())\n"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert told.stdout == "[(False,)]\n"
+
+
 def test_what_is_spilled_is_gone_when_the_program_ends(tmp_path: Path) -> None:
     script = (
         "import atexit, os\n"

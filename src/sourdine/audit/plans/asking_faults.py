@@ -68,14 +68,14 @@ def _far_days(original: Any) -> Any:
 def _from_the_earliest(original: Any) -> Any:
     """Days are counted from the earliest that some record holds."""
 
-    def view(table: source.Source) -> str:
+    def view_for(table: source.Source, *texts: str) -> str:
         column = table.schema.columns["seen"]
         assert isinstance(column, Date)
-        sql, first = original.func(table), days_of(column.first)
+        sql, first = original(table, *texts, _TIME), days_of(column.first)
         shifted = f"{_TIME} - min({_TIME}) OVER () + ({first})"
         return f"(SELECT * REPLACE ({shifted} AS {_TIME}) FROM {sql})"
 
-    return property(view)
+    return view_for
 
 
 def _true_or_missing(sql: str, tree: All, *_: Any) -> str:
@@ -159,7 +159,7 @@ ASKING_FAULTS = (
     ),
     Fault(
         name="periods are counted from the earliest record",
-        wraps=((source.Source, "view", _from_the_earliest),),
+        wraps=((source.Source, "view_for", _from_the_earliest),),
         case=DATED,
         asks=("days",),
         engine="csv",  # where days are text

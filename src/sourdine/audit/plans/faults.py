@@ -59,9 +59,11 @@ def _view(change: Callable[[str, str], str]) -> tuple[object, str, Wrap]:
     """The view of a source, made from what it was and from the name of a column of places."""
 
     def wrap(original: Any) -> Any:
-        return property(lambda view: change(original.func(view), view.place_of("age")))
+        return lambda table, *texts: change(
+            original(table, *texts, table.place_of("age")), table.place_of("age")
+        )
 
-    return source.Source, "view", wrap
+    return source.Source, "view_for", wrap
 
 
 def _uncapped(original: Any) -> Any:

@@ -67,6 +67,7 @@ def spilling_connection() -> "duckdb.DuckDBPyConnection":
         folder = _spilling(os.getpid())
     place = folder / str(next(_places))
     connection = duckdb.connect(config={**_ALONE, "temp_directory": str(place)})
+    connection.execute("SET enable_progress_bar = false")  # where Python is asked line by line, it is on
     weakref.finalize(connection, _forget, place).atexit = False
     return connection
 

@@ -20,7 +20,7 @@ def participants(source: Source, column: str, where: str) -> tuple[NDArray[Any],
     """
     name = _unit_text(source, column)
     answer = source.columns(
-        f"SELECT {name} AS unit, count(*) AS records FROM {source.view} "
+        f"SELECT {name} AS unit, count(*) AS records FROM {source.view_for(name, where)} "
         f"WHERE ({where}) AND {name} IS NOT NULL GROUP BY {name}"
     )
     units = np.ma.getdata(answer["unit"])

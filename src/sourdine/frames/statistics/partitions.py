@@ -115,7 +115,8 @@ def key_counts(
     marks = [f"key_{i}" for i in range(len(columns))]
     raws = [f"{raw_text(source, name)} AS {mark}" for name, mark in zip(columns, marks, strict=True)]
     whose = [] if unit.column is None else [f"{source.unit(unit.column)} AS unit"]
-    records = f"SELECT {', '.join([*whose, *raws])} FROM {source.view} WHERE {where}"
+    listed = ", ".join([*whose, *raws])
+    records = f"SELECT {listed} FROM {source.view_for(listed, where)} WHERE {where}"
     named = ", ".join(marks)
     grouped = f"unit, {named}" if whose else named
     # texts are looked at once for each that there is, not once a record

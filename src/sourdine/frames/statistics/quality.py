@@ -106,10 +106,11 @@ def quality_counts(
     ]
     cells = [f"{place_among_cells(source, name)} AS cell_{i}" for i, name in enumerate(columns)]
     if unit.column is None:
-        records = f"SELECT {', '.join(cells or ['0 AS cell'])} FROM {source.view}"
+        records = f"SELECT {', '.join(cells or ['0 AS cell'])} FROM {source.view_for(*cells)}"
         question = f"SELECT {', '.join(['count(*) AS records', *counts])} FROM ({records})"
     else:
-        records = f"SELECT {', '.join([f'{source.unit(unit.column)} AS unit', *cells])} FROM {source.view}"
+        listed = ", ".join([f"{source.unit(unit.column)} AS unit", *cells])
+        records = f"SELECT {listed} FROM {source.view_for(listed)}"
         turn = secret_order([], bits, source.dialect)
         question = _of_units(records, counts, names, rows=unit.max_rows, turn=turn, dialect=source.dialect)
     (numbers,) = source.ask(question)

@@ -45,7 +45,8 @@ def ranks(
     marks = [f"key_{i}" for i in range(len(by))]
     known = [f"{_mark(each)} AS {mark}" for each, mark in zip(by, marks, strict=True)]
     whose = [] if unit.column is None else [f"{source.unit(unit.column)} AS unit"]
-    rows = f"SELECT {', '.join([*whose, *known, f'{value} AS value'])} FROM {source.view} WHERE {where}"
+    listed = ", ".join([*whose, *known, f"{value} AS value"])
+    rows = f"SELECT {listed} FROM {source.view_for(listed, where)} WHERE {where}"
     if unit.column is not None:
         present = " AND ".join(["value >= 0", "unit IS NOT NULL", *(f"{name} IS NOT NULL" for name in marks)])
         rows = _bounded(f"SELECT * FROM ({rows}) WHERE {present}", marks, unit, bits, source.dialect)

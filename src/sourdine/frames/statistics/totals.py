@@ -300,4 +300,5 @@ def _records(
     raws = [f"{each.raw} AS raw_{i}" for i, each in enumerate(by)]
     values = [f"{each.value} AS value_{i}" for i, each in enumerate(statistics)]
     condition = "" if where == "TRUE" else f" WHERE {where}"
-    return f"SELECT {', '.join([*whose, *raws, *values])} FROM {source.view}{condition}"
+    listed = ", ".join([*whose, *raws, *values])
+    return f"SELECT {listed} FROM {source.view_for(listed, condition)}{condition}"
