@@ -45,13 +45,15 @@ from sourdine.tables.query import Query
 from sourdine.tables.series.declared import SeriesBlock
 from sourdine.tables.series.plan import SeriesPlan
 from sourdine.tables.statistics.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
+from sourdine.tables.synthetic.declared import SyntheticBlock
 
 if TYPE_CHECKING:
     from sourdine.tables.sql import SqlTable
+    from sourdine.tables.synthetic.plan import SyntheticPlan
 
 
 NO_QUERIES = ("none yet",)  # of a draft, whose columns still wait for bounds
-_BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies", "series")
+_BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies", "series", "synthetic")
 _MOST_QUERIES = 2000  # beyond them a plan takes its time
 
 
@@ -65,6 +67,7 @@ class Specification(Declared):
     hierarchies: Mapping[str, object] = Field(default_factory=dict)
     queries: tuple[object, ...] = Field(min_length=1, max_length=_MOST_QUERIES)
     series: SeriesBlock | None = Field(default=None, exclude_if=lambda block: block is None)
+    synthetic: SyntheticBlock | None = Field(default=None, exclude_if=lambda block: block is None)
     folder: Path = Path()
 
     @classmethod
@@ -113,6 +116,8 @@ class Specification(Declared):
             )
         if isinstance(queries, list):
             fields["queries"] = tuple(queries)
+        if "queries" not in fields and "synthetic" in fields:  # a synthetic table is asked for by its block
+            fields["queries"] = NO_QUERIES
         for name in ("table", "privacy", "columns", "joins", "hierarchies"):
             if not isinstance(fields.get(name, {}), Mapping):
                 raise InvalidParameter(
@@ -127,10 +132,12 @@ class Specification(Declared):
             specification = cls.model_validate(fields)
         except ValidationError as problem:
             raise mistake(problem, "") from None
-        if specification.series is None:
-            specification.plan()
-        else:
+        if specification.synthetic is not None:
+            specification.synthetic_plan()
+        if specification.series is not None:
             specification.series_plan()
+        elif specification.queries != NO_QUERIES or specification.synthetic is None:
+            specification.plan()
         return specification
 
     @property
@@ -201,7 +208,35 @@ class Specification(Declared):
                 "The specification is of a series, which is paid once and published period by period. "
                 "Use 'sourdine series start' and 'sourdine series publish', or take out its block [series]."
             )
+        if self.queries == NO_QUERIES:
+            raise InvalidParameter(
+                "The specification has no queries, only a synthetic table, which 'sourdine synthesize' makes. "
+                "Add [[queries]] to release answers as well."
+            )
         return self._plan if epsilon is None else self._at(epsilon)
+
+    @in_files()
+    def synthetic_plan(self) -> "SyntheticPlan":
+        """The plan of the synthetic table: of its block, or of all declared columns."""
+        return self._synthetic_plan
+
+    @cached_property
+    def _synthetic_plan(self) -> "SyntheticPlan":
+        from sourdine.tables.synthetic.plan import SyntheticPlan
+
+        schema, block = self.schema_of, self.synthetic or SyntheticBlock()
+        return SyntheticPlan(
+            schema=schema,
+            privacy=self._declared,
+            unit=self.unit,
+            neighbours=Neighbours(self.privacy.neighbours),
+            block=block,
+            size=self.table.size,
+            hierarchies=tuple(
+                each for each in self._hierarchies.values() if each.column not in block.leave_out
+            ),
+            checked=self.table.checked,
+        )
 
     @in_files()
     def series_plan(self) -> SeriesPlan:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sourdine.tables.release import TableRelease
     from sourdine.tables.series import SeriesBlock, SeriesPlan
     from sourdine.tables.sql import SqlQuestion
+    from sourdine.tables.synthetic import SyntheticPlan, SyntheticRelease
 
 _LONGEST = 200  # characters of what the ledger notes
 
@@ -253,6 +254,94 @@ class Table(Viewable):
         if self.checked and not plan.checked:
             plan = replace(plan, checked=True)
         return release(plan, self.source, ledger, purpose=noted, bits=bits)
+
+    def synthetic_plan(
+        self,
+        *,
+        epsilon: Fraction | float | str,
+        delta: float | None = None,
+        target: str | None = None,
+        columns: Sequence[str] | None = None,
+        leave_out: Sequence[str] = (),
+        bins: Mapping[str, int | Sequence[float]] = MappingProxyType({}),
+        rows: int | None = None,
+        zeros: Sequence[Mapping[str, object]] = (),
+        mark: str | None = None,
+    ) -> "SyntheticPlan":
+        """What a synthetic table would measure, cost and need; nothing is read or spent.
+
+        It has all declared `columns` if none are named, but for those to `leave_out`. With a `target`, a
+        column of declared keys, one tree of relations is grown for each of them. `bins` gives for numbers
+        how many bins, or their edges; `rows` how many are drawn; `zeros` combinations of keys of two columns
+        that cannot be; `mark` the name of a column that says "synthetic".
+        """
+        from sourdine.tables.privacy import Privacy
+        from sourdine.tables.synthetic import SyntheticBlock, SyntheticPlan
+        from sourdine.tables.synthetic.synthesis import check_source
+
+        synthetic_plan = SyntheticPlan(
+            schema=self.schema,
+            privacy=Privacy(epsilon=epsilon, delta=delta),  # type: ignore[arg-type]
+            unit=self.unit,
+            neighbours=self.neighbours,
+            block=SyntheticBlock.read(
+                {
+                    "columns": None if columns is None else tuple(columns),
+                    "leave_out": tuple(leave_out),
+                    "target": target,
+                    "bins": {
+                        name: each if isinstance(each, int) else tuple(each) for name, each in bins.items()
+                    },
+                    "rows": rows,
+                    "zeros": tuple(zeros),
+                    "mark": mark,
+                }
+            ),
+            size=self.size,
+            checked=self.checked,
+        )
+        check_source(synthetic_plan, self.source)
+        return synthetic_plan
+
+    def synthesize(
+        self,
+        *,
+        epsilon: Fraction | float | str,
+        delta: float | None = None,
+        ledger: "Ledger | Path | str",
+        target: str | None = None,
+        columns: Sequence[str] | None = None,
+        leave_out: Sequence[str] = (),
+        bins: Mapping[str, int | Sequence[float]] = MappingProxyType({}),
+        rows: int | None = None,
+        zeros: Sequence[Mapping[str, object]] = (),
+        mark: str | None = None,
+        published: "TableRelease | None" = None,
+        purpose: str = "synthetic table",
+        bits: Bits = SYSTEM,
+    ) -> "SyntheticRelease":
+        """Pay for a synthetic table, and draw it: rows like those of the table, of nobody.
+
+        The guarantee is (epsilon, delta) for one unit, added or removed, or else replaced; of each unit one
+        record counts. What is declared is as for `synthetic_plan`. Counts of a `published` release make it
+        more accurate at no cost.
+        """
+        from sourdine.tables.synthetic import synthesize
+        from sourdine.tables.synthetic.published import prior_tables
+
+        plan = self.synthetic_plan(
+            epsilon=epsilon,
+            delta=delta,
+            target=target,
+            columns=columns,
+            leave_out=leave_out,
+            bins=bins,
+            rows=rows,
+            zeros=zeros,
+            mark=mark,
+        )
+        prior = () if published is None else prior_tables(plan, published)
+        return synthesize(plan, self.source, ledger, purpose=purpose, prior=prior, bits=bits)
 
     def check(self) -> "ExactQuality":
         """Exact counts of records that do not fit the declared columns: NOT private, and nothing is spent.

@@ -1,0 +1,230 @@
+"""Columns as cells, by what is declared of them alone: keys, bins of numbers, periods of dates.
+
+What is missing, or is none of what is declared, has a cell of its own, unless the column says what stands for
+it. Out of a cell a value is drawn: evenly, on the grid of its column.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness.bits import Bits
+from sourdine.core.randomness.selection import uniform_below
+from sourdine.core.text.notation import block, entry
+from sourdine.frames.columns import Category, Column, Flag, Integer, Real, Text, span
+from sourdine.frames.expression import Grouping, Key, bins
+from sourdine.frames.expressions import TimePeriod
+from sourdine.frames.expressions.calendar import name_of, span_of, start_of
+from sourdine.frames.expressions.kinds import decimal
+from sourdine.frames.source import Source
+from sourdine.frames.times.dates import Date, Datetime
+from sourdine.tables.synthetic.declared import Edges
+
+Places = NDArray[np.int64]
+MISSING = "missing"
+_EACH = 32  # values of a column up to which each has a cell, where nothing is said
+_BINS = 16  # of a longer one
+_DAY = 86400
+_RECURRING = (TimePeriod.WEEKDAY, TimePeriod.HOUR_OF_DAY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellColumn(ABC):
+    """A column of a synthetic table; with `missing`, the last cell is for what is missing."""
+
+    name: str
+    missing: bool
+
+    @property
+    @abstractmethod
+    def known(self) -> Sequence[str]:
+        """The cells of what is declared, as people read them."""
+
+    @abstractmethod
+    def grouping(self, source: Source) -> Grouping:
+        """Which cell a record lies in, for the engine."""
+
+    @abstractmethod
+    def drawn(self, places: Places, bits: Bits) -> NDArray[Any]:
+        """A value for each of some cells, none of them missing."""
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return len(self.known) + self.missing
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Every cell, as people read it."""
+        return (*self.known, *([MISSING] if self.missing else []))
+
+    def values(self, places: Places, bits: Bits) -> NDArray[Any]:
+        """A value for each cell, masked where it is missing."""
+        lost = places >= len(self.known)
+        values = self.drawn(np.where(lost, 0, places), bits)
+        return np.ma.MaskedArray(values, mask=lost) if self.missing else values
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyCells(CellColumn):
+    """A cell for each declared key."""
+
+    keys: tuple[Key, ...]
+
+    @property
+    def known(self) -> Sequence[str]:
+        return tuple(map(str, self.keys))
+
+    def grouping(self, source: Source) -> Grouping:
+        return source.grouping(self.name)
+
+    def drawn(self, places: Places, bits: Bits) -> NDArray[Any]:
+        first = self.keys[0]
+        kind: Any = bool if isinstance(first, bool) else np.int64 if isinstance(first, int) else object
+        return np.array(self.keys, kind)[places]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberCells(CellColumn):
+    """Bins of a column of numbers, from edge to below the next, in steps above the lower bound."""
+
+    edges: tuple[int, ...]
+    origin: int
+    step: Fraction
+    bounds: tuple[float, float]
+    whole: bool
+
+    @property
+    def known(self) -> Sequence[str]:
+        firsts, lasts = self._numbers(np.array(self.edges[:-1])), self._numbers(np.array(self.edges[1:]) - 1)
+        pairs = zip(firsts.tolist(), lasts.tolist(), strict=True)
+        return tuple(f"{low:.12g}" if low == high else f"{low:.12g} to {high:.12g}" for low, high in pairs)
+
+    def grouping(self, source: Source) -> Grouping:
+        return bins(self.name, source.place_of(self.name), self.edges, self.edges[-1] - 1, source.dialect)
+
+    def drawn(self, places: Places, bits: Bits) -> NDArray[Any]:
+        edges = np.array(self.edges, np.int64)
+        return self._numbers(edges[places] + uniform_below(np.diff(edges)[places], bits))
+
+    def _numbers(self, above: Places) -> NDArray[Any]:
+        """Numbers by their steps above the lower bound; the grid may reach past the bounds by a step."""
+        steps = above + self.origin
+        if self.whole:
+            return steps
+        numbers = steps.astype(np.float64) * self.step.numerator / self.step.denominator
+        return np.clip(numbers, *self.bounds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeCells(CellColumn):
+    """Periods of dates or times; a day or a second within one is drawn evenly.
+
+    `starts` are the days or seconds since 1970-01-01 that periods begin with, and the one after the last.
+    """
+
+    names: tuple[str, ...]
+    starts: tuple[int, ...]
+    days: bool
+
+    @property
+    def known(self) -> Sequence[str]:
+        return self.names
+
+    def grouping(self, source: Source) -> Grouping:
+        return source.grouping(self.name)
+
+    def drawn(self, places: Places, bits: Bits) -> NDArray[Any]:
+        starts = np.array(self.starts, np.int64)
+        times = starts[places] + uniform_below(np.diff(starts)[places], bits)
+        texts = np.datetime_as_string(times.astype("datetime64[D]" if self.days else "datetime64[s]"))
+        return np.char.replace(texts, "T", " ").astype(object)
+
+
+def cells_of(name: str, column: Column, declared: int | Edges | None) -> CellColumn:
+    """The cells of a declared column; one that has no known cells is refused."""
+    if declared is not None and not isinstance(column, Integer | Real):
+        raise InvalidParameter(
+            f"The column '{name}' has bins, which are for numbers, and it is declared otherwise. Take its "
+            "bins away, or declare it as integer or real."
+        )
+    missing = column.missing == "drop"
+    match column:
+        case Category():
+            return KeyCells(name=name, missing=missing, keys=tuple(column.keys))
+        case Flag():
+            return KeyCells(name=name, missing=missing, keys=(False, True))
+        case Integer() | Real():
+            low, high = span(column)
+            return NumberCells(
+                name=name,
+                missing=missing,
+                edges=_edges(name, column, high - low, declared),
+                origin=low,
+                step=column.step,
+                bounds=(float(column.lower), float(column.upper)),
+                whole=isinstance(column, Integer),
+            )
+        case Date() | Datetime():
+            return _times(name, column)
+        case Text():
+            raise InvalidParameter(
+                f"The column '{name}' holds texts that nobody listed, and a synthetic table has declared "
+                f"cells alone. Leave it out by name, {entry('leave_out', [name])}, or declare its keys, as "
+                f"in {block('columns', name, type='category', keys=['a'])}."
+            )
+    raise InvalidParameter(f"The column '{name}' is computed, and a synthetic table has none of those.")
+
+
+def _edges(name: str, column: Integer | Real, width: int, declared: int | Edges | None) -> tuple[int, ...]:
+    """Edges in steps above the lower bound, from 0 to one past the upper bound."""
+    if isinstance(declared, tuple):
+        low, step = span(column)[0], column.step
+        if declared[0] > column.lower or declared[-1] < column.upper:
+            raise InvalidParameter(
+                f"The bins of '{name}' must reach from its lower bound {column.lower:g} to its upper bound "
+                f"{column.upper:g}, since every value between them is in some bin. Add the bins that lack."
+            )
+        inner = [math.ceil(decimal(edge) / step) - low for edge in declared[1:-1]]
+        edges = (0, *inner, width + 1)
+    else:
+        many = min(_EACH if width < _EACH else _BINS, width + 1) if declared is None else declared
+        edges = tuple((width + 1) * place // many for place in range(many + 1))
+    if any(a >= b for a, b in pairwise(edges)):
+        raise InvalidParameter(
+            f"The column '{name}' has a bin that holds no value between its bounds. Use fewer or wider bins, "
+            "within its bounds, or declare a finer granularity."
+        )
+    return edges
+
+
+def _times(name: str, column: Date | Datetime) -> TimeCells:
+    period = column.period
+    if period is None or period in _RECURRING:
+        raise InvalidParameter(
+            f"The dates of '{name}' are drawn within periods, and "
+            f"{'none is declared' if period is None else f'{period} is none, it comes again and again'}. "
+            f"Declare one, as in {block('columns', name, period='month')}, or leave it out by name."
+        )
+    days, kind = isinstance(column, Date), column.kind
+    unit = _DAY if days else 1
+    first, last = kind.first * unit, kind.last * unit
+    low, high = span_of(period, first, last)
+    begins = [_seconds(start_of(name_of(period, number))) for number in range(low, high + 1)]
+    starts = [max(begin, first) // unit for begin in begins] + [kind.last + 1]
+    names = tuple(name_of(period, number) for number in range(low, high + 1))
+    return TimeCells(name=name, missing=True, names=names, starts=tuple(starts), days=days)
+
+
+def _seconds(begin: datetime | None) -> int:
+    assert begin is not None
+    return (begin - datetime(1970, 1, 1)) // timedelta(seconds=1)

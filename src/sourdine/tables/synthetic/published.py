@@ -1,0 +1,153 @@
+"""Synthetic tables from what was published already, at no further cost, and sharper ones beside it."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.late import ndtri
+from sourdine.frames.columns import Integer
+from sourdine.tables.answers.answer import Answer
+from sourdine.tables.release import TableRelease
+from sourdine.tables.synthetic.cells import CellColumn, KeyCells, cells_of
+from sourdine.tables.synthetic.fit import NoisyTable, fit_tree
+from sourdine.tables.synthetic.model import SyntheticModel, SyntheticPart
+from sourdine.tables.synthetic.pairs import Pair
+from sourdine.tables.synthetic.plan import SyntheticPlan
+
+Floats = NDArray[np.float64]
+_LEAST = 1e-9  # of a variance: counts without noise are not published
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """Published counts by one or two columns of declared keys, in the order of those."""
+
+    columns: tuple[str, ...]
+    values: Floats
+    variances: Floats
+
+
+def prior_tables(plan: SyntheticPlan, release: TableRelease) -> tuple[NoisyTable, ...]:
+    """The counts of a release that say something about a synthetic table, by its cells.
+
+    They were noisy and paid for when they were published. Nothing is known from them about what is missing.
+    """
+    if plan.target is not None or plan.unit.column is not None:
+        raise InvalidParameter(
+            "Published counts sharpen a synthetic table without a target, in which each record is a unit: "
+            "they are not of the parts of a target, nor of one record a unit. Nothing was spent. Leave out "
+            "one of the two."
+        )
+    if not plan.schema.extends(release.plan.schema) or plan.unit != release.plan.unit:
+        raise InvalidParameter("The published release is of a table that is declared otherwise.")
+    places = {column.name: place for place, column in enumerate(plan.columns)}
+    tables = []
+    for each in _counts(release):
+        if not all(
+            name in places and _is_by_value(plan.columns[places[name]], release) for name in each.columns
+        ):
+            continue
+        order = np.argsort([places[name] for name in each.columns]).tolist()
+        columns = tuple(places[each.columns[axis]] for axis in order)
+        shape = tuple(plan.columns[column].size for column in columns)
+        known = tuple(slice(0, size) for size in each.values.shape)
+        values, variances = np.zeros(shape), np.full(shape, math.inf)
+        within = tuple(known[axis] for axis in order)
+        values[within], variances[within] = each.values.transpose(order), each.variances.transpose(order)
+        tables.append(NoisyTable(columns=columns, values=values, variances=variances))
+    return tuple(tables)
+
+
+def from_release(release: TableRelease, *, mark: str | None = None) -> SyntheticModel:
+    """The model of a synthetic table from counts that a release published, at no further cost.
+
+    It has the columns that the release counts by, alone or in twos, of all records. Of the pairs those with
+    the strongest relations make a tree; a pair that would close a ring is left to the others. Columns that
+    were counted alone are independent of the rest.
+    """
+    counts = list(_counts(release))
+    names = tuple(dict.fromkeys(name for each in counts for name in each.columns))
+    if not names:
+        raise InvalidParameter(
+            "The release has no counts of all records by one or two columns of declared keys, so that no "
+            "table can be drawn from it. Ask for a count by them, or use synthesize()."
+        )
+    columns = tuple(_published_cells(name, release) for name in names)
+    tables = [
+        NoisyTable(
+            columns=tuple(sorted(names.index(name) for name in each.columns)),
+            values=each.values if _rises(each.columns, names) else each.values.T,
+            variances=each.variances if _rises(each.columns, names) else each.variances.T,
+        )
+        for each in counts
+    ]
+    cells = [np.arange(column.size) for column in columns]
+    tree = fit_tree(tables, cells, _strongest(tables, len(names)), {})
+    part = SyntheticPart(name="", tables=tuple(tables), tree=tree)
+    return SyntheticModel(order=names, columns=columns, target=None, parts=(part,), mark=mark)
+
+
+def _counts(release: TableRelease) -> Iterator[_Counts]:
+    """Counts of all records by one or two columns of known keys."""
+    whole = {query.name for query in release.plan.queries if not query.where}
+    for answer in release.values.each:
+        if answer.query in whole and answer.kind == "count" and _is_declared(answer, release):
+            shape = [len(release.plan.schema.keys(name)) for name in answer.columns]
+            half = (answer.estimate.upper - answer.estimate.lower) / 2
+            deviation = half / float(ndtri((1 + answer.confidence) / 2))
+            variances = np.maximum(deviation**2, _LEAST).reshape(shape)
+            yield _Counts(answer.columns, answer.estimate.value.reshape(shape), variances)
+
+
+def _is_declared(answer: Answer, release: TableRelease) -> bool:
+    """Whether its keys are those that are declared of one or two columns of the table, all of them."""
+    schema = release.plan.schema
+    if not 1 <= len(answer.columns) <= 2 or answer.chosen:
+        return False
+    if any(name not in schema.held.columns for name in answer.columns):
+        return False
+    return len(answer.keys) == math.prod(len(schema.keys(name)) for name in answer.columns)
+
+
+def _is_by_value(column: CellColumn, release: TableRelease) -> bool:
+    """Whether the cells of a column are the keys that releases group by."""
+    return len(column.known) == len(release.plan.schema.keys(column.name))
+
+
+def _published_cells(name: str, release: TableRelease) -> CellColumn:
+    column = release.plan.schema.columns[name]
+    if isinstance(column, Integer):
+        return KeyCells(name=name, missing=False, keys=tuple(release.plan.schema.keys(name)))
+    return replace(cells_of(name, column, None), missing=False)  # a release says nothing of that
+
+
+def _rises(columns: Sequence[str], names: Sequence[str]) -> bool:
+    return len(columns) == 1 or names.index(columns[0]) < names.index(columns[1])
+
+
+def _strongest(tables: Sequence[NoisyTable], columns: int) -> list[Pair]:
+    """A tree of the published pairs with the most mutual information, by their noisy counts."""
+    pairs = {
+        (each.columns[0], each.columns[1]): _information(each) for each in tables if len(each.columns) == 2
+    }
+    piece, chosen = list(range(columns)), []
+    for one, other in sorted(pairs, key=lambda pair: -pairs[pair]):
+        if piece[one] != piece[other]:
+            chosen.append((one, other))
+            piece = [piece[one] if each == piece[other] else each for each in piece]
+    return chosen
+
+
+def _information(table: NoisyTable) -> float:
+    positive = np.maximum(table.values, 0.0)
+    total = positive.sum()
+    if total <= 0:
+        return 0.0
+    shares = positive / total
+    expected = np.outer(shares.sum(1), shares.sum(0))
+    there = shares > 0
+    return float((shares[there] * np.log(shares[there] / expected[there])).sum())

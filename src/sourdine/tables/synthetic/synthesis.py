@@ -1,0 +1,179 @@
+"""Pay for a synthetic table, read the records once, measure, draw. Nothing is read before the charge."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
+from sourdine.accounting.ledger.ledger import opened
+from sourdine.accounting.release import Release
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.figure import Figure
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.text.notation import either
+from sourdine.core.view import figure_of
+from sourdine.frames.source import Source
+from sourdine.frames.statistics.codes import record_codes
+from sourdine.tables.scans import silence
+from sourdine.tables.synthetic.fit import NoisyTable, fit_tree, noisy_tables
+from sourdine.tables.synthetic.model import Residual, SyntheticModel, SyntheticPart, SyntheticTable, residuals
+from sourdine.tables.synthetic.pairs import Codes
+from sourdine.tables.synthetic.part import PartMeasurement, measure_part
+from sourdine.tables.synthetic.plan import SyntheticPlan
+
+LIMITS = (
+    "A row is of nobody: do not look for people in it, and do not join it with other tables.",
+    "Only pairs of columns in the tree were measured. All else follows from them as if the rest were "
+    "independent, and may be wrong.",
+    "Do not test hypotheses or give intervals as if the rows were a sample: the noise is in all of them.",
+    "Rare keys, outliers and small groups are mostly noise.",
+)
+"""What not to conclude, for every page and certificate."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticRelease(Release):
+    """A synthetic table that was paid for: `values` are its rows, `model` is what they were drawn from.
+
+    More rows cost nothing: `model.draw`.
+    """
+
+    plan: SyntheticPlan
+    values: SyntheticTable
+    model: SyntheticModel
+
+    def __repr__(self) -> str:
+        paid = "not paid" if self.receipt is None else f"paid by line {self.receipt.number} of its ledger"
+        seeded = "" if self.secure else ", seeded: protects nobody"
+        return f"<SyntheticRelease of {len(self.values):,} rows, {paid}{seeded}>"
+
+    @property
+    def residuals(self) -> list[Residual]:
+        """Every table that was measured beside the rows, in deviations of its noise."""
+        return residuals(self.model, self.values)
+
+    def chart(self) -> Figure:
+        """The tree: which relations were measured, and may be trusted."""
+        return figure_of(self)
+
+
+def synthesize(
+    plan: SyntheticPlan,
+    source: Source,
+    ledger: Ledger | Path | str,
+    *,
+    purpose: str = "synthetic table",
+    prior: Sequence[NoisyTable] = (),
+    bits: Bits = SYSTEM,
+) -> SyntheticRelease:
+    """Pay for a plan from a ledger, or from the one in a file, then make the table.
+
+    The guarantee is the plan's: (epsilon, delta) for one unit under the plan's neighbours, for the model and
+    for all that is drawn from it. The charge is on the disk before any record is read, and stands whatever
+    happens after it; no error tells of the data. `prior` are tables that were published before.
+    """
+    if not isinstance(ledger, Ledger | Path | str):
+        raise InvalidParameter(
+            "A synthetic table must be paid for: give the ledger, or the path of its file. "
+            f"Make one with {either('Ledger.create', '`sourdine ledger create`')}."
+        )
+    secure = bool(getattr(bits, "secure", False))
+    check_source(plan, source)
+    with opened(ledger) as payer:
+        check_payer(plan, payer)
+        receipt = payer.charge(*plan.spends, purpose=purpose, secure=secure, declared=plan.declared)
+    return carry_out(plan, source, receipt=receipt, prior=prior, bits=bits)
+
+
+def check_source(plan: SyntheticPlan, source: Source) -> None:
+    """Refuse a table that is not declared as the plan has it, by names and types alone."""
+    if not plan.schema.extends(source.schema) or plan.unit.column not in (None, *source.types):
+        raise InvalidParameter(
+            "The table was opened with other declarations than the plan was made with. Open it with the "
+            "plan's schema and unit."
+        )
+    source.view  # noqa: B018 (what cannot be computed is refused here, and not after the charge)
+    for column in plan.columns:
+        column.grouping(source)
+
+
+def check_payer(plan: SyntheticPlan, ledger: Ledger) -> None:
+    """Refuse a ledger that protects somebody else, or keeps pure epsilon."""
+    terms = ledger.terms
+    if terms.unit != plan.unit.name or terms.neighbours is not plan.neighbours:
+        raise InvalidParameter(
+            f"The ledger protects each '{terms.unit}' under {terms.neighbours} neighbours, and the synthetic "
+            f"table units called '{plan.unit.name}' under {plan.neighbours} ones. Name them alike."
+        )
+    if isinstance(terms.budget, PureBudget):
+        raise InvalidParameter(
+            "The ledger keeps pure epsilon, and the Gaussian noise of a synthetic table has none. Pay from a "
+            "ledger that was made with a delta."
+        )
+
+
+def carry_out(
+    plan: SyntheticPlan,
+    source: Source,
+    *,
+    receipt: Receipt | None = None,
+    prior: Sequence[NoisyTable] = (),
+    bits: Bits = SYSTEM,
+) -> SyntheticRelease:
+    """The synthetic table of a plan. Without a receipt it is for rehearsals and measurements only."""
+    with silence("there is no synthetic table"):
+        measured = [measure_one(plan, codes, bits) for codes in codes_by_part(plan, source, bits)]
+        model = model_of(plan, measured, prior)
+        table = model.draw(plan.block.rows, bits=bits)
+    return SyntheticRelease(
+        plan=plan,
+        values=table,
+        model=model,
+        intervals=None,
+        spends=plan.spends,
+        receipt=receipt,
+        secure=bool(getattr(bits, "secure", False)),
+        notes=(*plan.notes, *LIMITS),
+        declarations=plan.declared,
+    )
+
+
+def codes_by_part(plan: SyntheticPlan, source: Source, bits: Bits) -> list[list[Codes]]:
+    """The cells of the records, by part and column: exact, and for `measure_one` alone."""
+    target = plan.target_cells
+    cells = [*plan.columns, *([] if target is None else [target])]
+    read = record_codes(source, [each.grouping(source) for each in cells], unit=plan.unit, bits=bits)
+    for place, column in enumerate(cells):  # a total step: no record may lie in no cell
+        np.minimum(read[place], column.size - 1, out=read[place])
+    if target is None:
+        return [read]
+    key = read.pop()
+    return [[column[key == part] for column in read] for part in range(target.size)]
+
+
+def measure_one(plan: SyntheticPlan, codes: Sequence[Codes], bits: Bits) -> PartMeasurement:
+    """The noisy tables of one part."""
+    sizes = [column.size for column in plan.columns]
+    whole = {column for pair in plan.zeros for column in pair}
+    return measure_part(codes, sizes, plan.noise, bits, given=plan.given, whole=whole)
+
+
+def model_of(
+    plan: SyntheticPlan, measured: Sequence[PartMeasurement], prior: Sequence[NoisyTable] = ()
+) -> SyntheticModel:
+    """The trees of what was measured: post-processing."""
+    parts = []
+    for name, each in zip(plan.parts, measured, strict=True):
+        tables = noisy_tables(each, plan.noise)
+        tree = fit_tree([*tables, *prior], each.cells, each.edges, plan.zeros)
+        parts.append(SyntheticPart(name=name, tables=tables, tree=tree))
+    return SyntheticModel(
+        order=plan.names,
+        columns=plan.columns,
+        target=plan.target_cells,
+        parts=tuple(parts),
+        hierarchies=plan.hierarchies,
+        mark=plan.block.mark,
+    )
