@@ -20,6 +20,7 @@ from sourdine.cli import (
     series,
     sql,
     studio,
+    synthetic,
     train,
 )
 from sourdine.cli.audit import mechanisms
@@ -42,6 +43,7 @@ app.add_typer(budget.app, name="budget")
 app.add_typer(local.app, name="local")
 app.add_typer(collect.app, name="collect")
 app.add_typer(series.app, name="series")
+app.add_typer(synthetic.app, name="synthesize")
 app.add_typer(train.app, name="train")
 app.command(name="bounds")(bounds.bounds)
 app.command(name="check")(check.check)

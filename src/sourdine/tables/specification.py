@@ -210,7 +210,7 @@ class Specification(Declared):
             )
         if self.queries == NO_QUERIES:
             raise InvalidParameter(
-                "The specification has no queries, only a synthetic table, which 'sourdine synthesize' makes. "
+                "The specification has no queries, only a synthetic table: use 'sourdine synthesize'. "
                 "Add [[queries]] to release answers as well."
             )
         return self._plan if epsilon is None else self._at(epsilon)

@@ -13,6 +13,7 @@ from sourdine.frames.columns import Category, Column, Flag, Integer, Real, Text
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.report.charts.answers import draw_alone
 from sourdine.report.charts.forecasts import draw_forecasts
+from sourdine.report.charts.synthetic import draw_tree
 from sourdine.report.crosstab import cross_table
 from sourdine.report.finding import finding
 from sourdine.report.pages.answers import MOST_ROWS, answer_table, reading_note
@@ -28,6 +29,7 @@ from sourdine.tables.forecast import quality_forecast
 from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.quality.exact import CHECKED_WORDS, ExactQuality
 from sourdine.tables.quality.private import DataQuality, value_words
+from sourdine.tables.synthetic import SyntheticRelease
 
 _MOST_ROWS = 20  # of one answer
 _MOST_ANSWERS = 12
@@ -172,6 +174,38 @@ def _bounds(bounds: FoundBounds) -> View:
         f"Bounds of {bounds.plan.column}: {value_words(lower)} to {value_words(upper)}",
         Section(title="", paragraphs=(bounds.plan.words,)),
     )
+
+
+@view.register
+def _synthetic(release: SyntheticRelease) -> View:
+    plan, model = release.plan, release.model
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (part.name or "all", f"{part.tree.total:,.0f}", "; ".join(map(" - ".join, model.edges(part))))
+        for part in model.parts
+    )
+    trees = TextTable(
+        name="trees", title="", columns=("part", "about", "pairs that were measured"), rows=rows
+    )
+    return release_view(
+        release,
+        f"Synthetic table of {len(release.values):,} rows: {plan.privacy.words} for each {plan.unit.name}",
+        Section(title="", tables=(trees,)),
+    )
+
+
+@figure.register
+def _tree(release: SyntheticRelease, *_: str | None) -> Figure:
+    model = release.model
+    trees = [
+        Figure(
+            title="Relations that were measured" + (f", {part.name}" if part.name else ""),
+            chart=draw_tree(model, part),
+        )
+        for part in model.parts[:_FEW_KEYS]
+    ]
+    if len(trees) == 1:
+        return trees[0]
+    return Figure(title="Relations that were measured", chart=stack(trees))
 
 
 def _values(answers: Answers) -> tuple[Section, ...]:

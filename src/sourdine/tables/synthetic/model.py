@@ -55,7 +55,8 @@ class SyntheticTable:
 
     def to_polars(self) -> "pl.DataFrame":
         """The rows as a Polars frame."""
-        return relation_of(self.columns).pl()
+        frame: pl.DataFrame = relation_of(self.columns).pl()
+        return frame
 
     def write(self, path: Path | str) -> None:
         """The rows as a file, of the kind that its ending says; no text of a CSV file is a formula."""

@@ -1,0 +1,161 @@
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from sourdine.accounting.spend import block_loss
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.schema import Schema
+from sourdine.tables.privacy import Privacy
+from sourdine.tables.synthetic import SyntheticBlock, SyntheticPlan
+from sourdine.tables.synthetic.plan import SHARES
+from tests.tables.synthetic.case import COLUMNS
+
+SCHEMA = Schema.read(COLUMNS)
+PRIVACY = Privacy(epsilon=1, delta=1e-6)
+
+
+def plan(
+    schema: Schema = SCHEMA, *, epsilon: float = 1, size: int | None = None, **fields: object
+) -> SyntheticPlan:
+    return SyntheticPlan(
+        schema=schema,
+        privacy=Privacy(epsilon=epsilon, delta=1e-6),  # type: ignore[arg-type]
+        unit=PrivacyUnit("person"),
+        block=SyntheticBlock.read(fields),
+        size=size,
+    )
+
+
+@pytest.mark.parametrize("neighbours", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
+@pytest.mark.parametrize("target", [None, "sex"])
+def test_spends_are_the_formula_and_within_the_budget(neighbours: Neighbours, target: str | None) -> None:
+    """rho = d m / (2 s1^2) + r e^2 / 8 + (d - 1) m / (2 s2^2), as docs/guarantees/synthetic.md has it."""
+    ours = replace(plan(target=target), neighbours=neighbours)
+    columns = 5 if target is None else 4
+    moved = 2 if neighbours is Neighbours.REPLACE else 1
+    noise = ours.noise
+    rho = (
+        Fraction(columns * moved) / (2 * noise.columns.sigma**2)
+        + (columns - 1) * noise.edges.epsilon**2 / 8
+        + Fraction((columns - 1) * moved) / (2 * noise.pairs.sigma**2)
+    )
+    assert noise.edges.sensitivity == 16 * moved
+    assert block_loss(ours.spends).rho == rho
+    assert rho <= PRIVACY.total
+    assert float(rho / PRIVACY.total) == pytest.approx(1)
+    assert sum(SHARES) == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "kinds"), [(["sex"], 1), (["sex", "town"], 2), (["sex", "town", "works"], 3)]
+)
+def test_what_is_not_needed_is_not_paid_for(names: list[str], kinds: int) -> None:
+    ours = plan(columns=names)
+    assert len(ours.spends) == kinds
+    assert float(block_loss(ours.spends).rho / PRIVACY.total) == pytest.approx(1)
+
+
+def test_zeros_are_edges_that_nobody_chooses() -> None:
+    ours = plan(zeros=[{"sex": ["m"], "town": ["Lille"]}, {"town": ["Nice"], "works": True}])
+    assert ours.given == ((1, 2), (2, 3))
+    assert ours.rounds == 2
+    assert not ours.zeros[1, 2][1, 0]
+    assert ours.zeros[1, 2].sum() == 3 * 4 - 1
+
+
+def test_the_declared_columns_have_cells_and_the_unit_has_none() -> None:
+    schema = Schema.read({**COLUMNS, "name": {"type": "category", "keys": ["x"]}})
+    ours = replace(plan(schema), unit=PrivacyUnit("person", column="name"))
+    assert ours.names == tuple(COLUMNS)
+    assert [column.size for column in ours.columns] == [17, 3, 4, 3, 17]
+    assert "one of the different records" in ours.declared["records"]
+
+
+def test_more_records_need_more() -> None:
+    small, large = plan(size=1000), plan(size=10**6)
+    assert small.bytes < large.bytes
+    assert small.seconds < large.seconds
+
+
+WRONG = {
+    "undeclared": ({"columns": ["height"]}, "not declared"),
+    "left out and said": ({"leave_out": ["age"], "bins": {"age": 3}}, "leaves out the column 'age'"),
+    "nothing": ({"leave_out": list(COLUMNS)}, "no column left"),
+    "bins of keys": ({"bins": {"sex": 2}}, "bins, which are for numbers"),
+    "bins too narrow": ({"bins": {"age": 500}}, "holds no value"),
+    "bins too short": ({"bins": {"age": [0, 50]}}, "from its lower bound 0 to its upper bound 99"),
+    "falling bins": ({"bins": {"age": [0, 50, 20, 99]}}, "must rise"),
+    "target of numbers": ({"target": "age"}, "must have declared keys"),
+    "target alone": ({"target": "sex", "columns": ["sex"]}, "needs other columns"),
+    "target left out": ({"target": "sex", "leave_out": ["sex"]}, "leaves out the column 'sex'"),
+    "mark": ({"mark": "sex"}, "is a column of the table"),
+    "zeros in a ring": (
+        {
+            "zeros": [
+                {"sex": "m", "town": "Nice"},
+                {"town": "Nice", "works": True},
+                {"sex": "f", "works": True},
+            ]
+        },
+        "close a ring",
+    ),
+    "zeros of nobody": ({"zeros": [{"sex": ["m"], "pay": ["7"]}]}, "a cell that it does not have"),
+    "zeros with the target": (
+        {"target": "sex", "zeros": [{"sex": "m", "town": "Nice"}]},
+        "Zeros with the target",
+    ),
+    "an unknown word": ({"colums": ["age"]}, "colums"),
+    "no rows": ({"rows": 0}, "rows"),
+}
+
+
+@pytest.mark.parametrize(("fields", "words"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_told_in_a_sentence(fields: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
+        plan(**fields)
+
+
+def test_a_delta_is_needed() -> None:
+    for privacy in (Privacy(epsilon=1), Privacy(epsilon=1, delta=1e-6, selection_delta=1e-6)):
+        with pytest.raises(InvalidParameter, match="needs a delta"):
+            SyntheticPlan(schema=SCHEMA, privacy=privacy, unit=PrivacyUnit("person"))
+
+
+def test_text_is_refused_unless_it_is_left_out() -> None:
+    schema = Schema.read({**COLUMNS, "note": {"type": "text"}})
+    with pytest.raises(InvalidParameter, match="texts that nobody listed"):
+        plan(schema)
+    ours = plan(schema, leave_out=["note"])
+    assert ours.left_out == ("note",)
+    assert ours.declared["left out"] == "note"
+
+
+def test_dates_need_periods_that_do_not_come_again() -> None:
+    day = {"type": "date", "first": "2024-01-01", "last": "2024-12-31"}
+    with pytest.raises(InvalidParameter, match="none is declared"):
+        plan(Schema.read({"day": day}))
+    with pytest.raises(InvalidParameter, match="again and again"):
+        plan(Schema.read({"day": {**day, "period": "weekday"}}))
+    assert plan(Schema.read({"day": {**day, "period": "month"}})).columns[0].size == 13
+
+
+def test_a_model_that_would_not_fit_is_refused_before_payment() -> None:
+    keys = list(range(3000))
+    schema = Schema.read({"a": {"type": "category", "keys": keys}, "b": {"type": "category", "keys": keys}})
+    with pytest.raises(InvalidParameter, match="more than 4,194,304"):
+        plan(schema)
+    with pytest.raises(InvalidParameter, match="GiB of memory"):
+        plan(size=10**12 // 2)
+
+
+def test_parts_that_noise_would_drown_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="With the target 'town' a part has about 50"):
+        plan(target="town", size=200)
+    assert plan(target="town", size=200_000).parts == ("Lille", "Nice", "Toulon", "missing")
+    assert "No size is declared" in plan(target="town").notes[0]
+    many = {"t": {"type": "category", "keys": list(range(300))}, **COLUMNS}
+    with pytest.raises(InvalidParameter, match="at most 256 are grown"):
+        plan(Schema.read(many), target="t", size=10**8)
