@@ -196,7 +196,11 @@ def test_two_at_once_never_overspend(tmp_path: Path) -> None:
 
 
 def test_published_counts_make_it_closer(tmp_path: Path) -> None:
-    people = table(3000)
+    columns = {
+        "sex": {"type": "category", "keys": ["f", "m"], "missing": "f"},
+        "town": {"type": "category", "keys": ["Lille", "Nice", "Toulon"], "missing": "Nice"},
+    }
+    people = Table(pa.table(rows(3000)), unit="person", columns=columns)
     ledger = Ledger.create(tmp_path / "l", epsilon=40, delta=DELTA, unit="person")
     query = Query.read({"name": "towns", "ask": ["count"], "by": ["sex", "town"]})
     published = people.release(people.plan(query, epsilon=30, delta=DELTA), ledger)
@@ -209,7 +213,6 @@ def test_published_counts_make_it_closer(tmp_path: Path) -> None:
             epsilon=0.03,
             delta=DELTA,
             ledger=ledger,
-            columns=["sex", "town"],
             published=given,
             bits=SeededBits(1),
         )

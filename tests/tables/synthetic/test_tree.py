@@ -35,7 +35,7 @@ def test_a_score_is_exact_whatever_the_floats_are() -> None:
 
 def test_the_first_edge_has_the_law_of_the_exponential_mechanism() -> None:
     """Chi-square at 1e-6 over the trees of three columns, in the order of their edges."""
-    scores, draws = [0, 40, 96], 2500
+    scores, draws = [0, 40, 96], 1500
     mechanism = Exponential(epsilon=1, sensitivity=FINENESS, candidates=3)
     bits = SeededBits(7)
     seen = [choose_tree(scores, 3, (), mechanism, bits) for _ in range(draws)]
@@ -54,7 +54,7 @@ def test_the_first_edge_has_the_law_of_the_exponential_mechanism() -> None:
         (seen.count(tree) - draws * chance) ** 2 / (draws * chance)
         for tree, chance in zip(expected, reversed(list(expected.values())), strict=True)
     )
-    assert swapped > 200  # another law is told apart
+    assert swapped > 100  # another law is told apart
 
 
 def test_trees_join_all_columns_and_keep_what_is_given() -> None:

@@ -1,6 +1,6 @@
 """Pay for a synthetic table, read the records once, measure, draw. Nothing is read before the charge."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,7 +124,10 @@ def carry_out(
 ) -> SyntheticRelease:
     """The synthetic table of a plan. Without a receipt it is for rehearsals and measurements only."""
     with silence("there is no synthetic table"):
-        measured = [measure_one(plan, codes, bits) for codes in codes_by_part(plan, source, bits)]
+        known = {column for each in prior for column in each.columns}
+        measured = [
+            measure_one(plan, codes, bits, known=known) for codes in codes_by_part(plan, source, bits)
+        ]
         model = model_of(plan, measured, prior)
         table = model.draw(plan.block.rows, bits=bits)
     return SyntheticRelease(
@@ -153,10 +156,12 @@ def codes_by_part(plan: SyntheticPlan, source: Source, bits: Bits) -> list[list[
     return [[column[key == part] for column in read] for part in range(target.size)]
 
 
-def measure_one(plan: SyntheticPlan, codes: Sequence[Codes], bits: Bits) -> PartMeasurement:
-    """The noisy tables of one part."""
+def measure_one(
+    plan: SyntheticPlan, codes: Sequence[Codes], bits: Bits, *, known: Collection[int] = ()
+) -> PartMeasurement:
+    """The noisy tables of one part; of columns that are `known` from elsewhere no cells are joined."""
     sizes = [column.size for column in plan.columns]
-    whole = {column for pair in plan.zeros for column in pair}
+    whole = {*known, *(column for pair in plan.zeros for column in pair)}
     return measure_part(codes, sizes, plan.noise, bits, given=plan.given, whole=whole)
 
 
