@@ -225,6 +225,18 @@ def _series_plan(**numbers: Any) -> Any:
     return table.series_plan({"name": "n", "ask": ["count"]}, series=block, **numbers)
 
 
+def _synthetic_plan(**numbers: Any) -> Any:
+    return tables.Table(PEOPLE, unit="record", columns=COLUMNS).synthetic_plan(**numbers)
+
+
+def _synthesize(**numbers: Any) -> Any:
+    people = tables.Table(PEOPLE, unit="record", columns=COLUMNS)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "budget.ledger"
+        Ledger.create(path, epsilon=1000, delta=1e-3, unit="record").close()
+        return people.synthesize(ledger=path, bits=SeededBits(1), **numbers).values.to_arrow().to_pylist()
+
+
 def _plan(**given: Any) -> Any:
     return tables.Table(PEOPLE, unit="record", columns=COLUMNS).plan({"name": "n", "ask": ["count"]}, **given)
 
@@ -750,6 +762,8 @@ TABLES = {
     ),
     "tables.Table.plan": of(_plan, epsilon=1, delta=SMALL, selection_delta=SMALL / 2, confidence=HALF),
     "tables.Table.series_plan": of(_series_plan, epsilon=1, delta=SMALL, confidence=HALF),
+    "tables.Table.synthesize": of(_synthesize, epsilon=1, delta=SMALL, rows=100),
+    "tables.Table.synthetic_plan": of(_synthetic_plan, epsilon=1, delta=SMALL, rows=100),
     "tables.Top": _numbers(tables.Top, {"column": "sex"}, k=100),
     "tables.epsilon_for": of(lambda error: tables.epsilon_for(_plan(epsilon=1), "n", error), error=100),
     "tables.find_bounds": of(
@@ -1002,6 +1016,8 @@ SLOW = {name for name in EXAMPLES if name.startswith("learning.")} | {
     "tables.Table.find_bounds",
     "tables.Table.plan",
     "tables.Table.series_plan",
+    "tables.Table.synthesize",
+    "tables.Table.synthetic_plan",
     "tables.epsilon_for",
     "tables.find_bounds",
 }

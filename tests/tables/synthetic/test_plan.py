@@ -60,7 +60,7 @@ def test_what_is_not_needed_is_not_paid_for(names: list[str], kinds: int) -> Non
 
 def test_zeros_are_edges_that_nobody_chooses() -> None:
     ours = plan(zeros=[{"sex": ["m"], "town": ["Lille"]}, {"town": ["Nice"], "works": True}])
-    assert ours.given == ((1, 2), (2, 3))
+    assert ours.fixed == ((1, 2), (2, 3))
     assert ours.rounds == 2
     assert not ours.zeros[1, 2][1, 0]
     assert ours.zeros[1, 2].sum() == 3 * 4 - 1
@@ -107,7 +107,7 @@ WRONG = {
         {"target": "sex", "zeros": [{"sex": "m", "town": "Nice"}]},
         "Zeros with the target",
     ),
-    "an unknown word": ({"colums": ["age"]}, "colums"),
+    "an unknown word": ({"colours": ["age"]}, "colours"),
     "no rows": ({"rows": 0}, "rows"),
 }
 

@@ -35,30 +35,30 @@ def evaluate(
     specification = Specification.load(spec)
     plan = specification.synthetic_plan()
     real, synthetic = specification.open(), specification.open([table])
-    found = evaluate_table(plan, real, synthetic, label=label or plan.target)
+    evaluation = evaluate_table(plan, real, synthetic, label=label or plan.target)
     if as_json:
-        show.document(found.plain())
+        show.document(evaluation.plain())
         return
     show.warn(NOT_PRIVATE)
     show.say(
-        f"Total variation, from 0 to 1: {found.two_way:.4f} on average over {len(found.pairs)} tables of two "
-        f"columns, {found.three_way:.4f} of three."
+        f"Total variation, from 0 to 1: {evaluation.two_way:.4f} on average over {len(evaluation.pairs)} "
+        f"tables of two columns, {evaluation.three_way:.4f} of three."
     )
     show.table(
         ("columns", "total variation"),
         [
             (show.one_line(" and ".join(pair)), f"{distance:.4f}")
-            for pair, distance in sorted(found.pairs.items(), key=lambda item: -item[1])[:_WORST]
+            for pair, distance in sorted(evaluation.pairs.items(), key=lambda item: -item[1])[:_WORST]
         ],
         numbers=("total variation",),
     )
-    if found.propensity is not None:
+    if evaluation.propensity is not None:
         show.say(
             "A model tells real rows from synthetic ones with an area under the curve of "
-            f"{found.propensity:.3f}: 0.5 would mean not at all."
+            f"{evaluation.propensity:.3f}: 0.5 would mean not at all."
         )
-    if found.prediction is not None:
-        trained, best = found.prediction
+    if evaluation.prediction is not None:
+        trained, best = evaluation.prediction
         show.say(
             "A model trained on synthetic rows predicts real ones with an area under the curve of "
             f"{trained:.3f}; trained on real ones, {best:.3f}."

@@ -50,8 +50,8 @@ def _place(by: Grouping, mark: str) -> str:
 
 def _narrow(column: NDArray[Any], by: Grouping) -> NDArray[Any]:
     """Places in few bytes; what has none is one past the last."""
-    told = by.many or isinstance(by.keys[0], str)
-    places = np.ma.filled(column, -1).astype(np.int32) if told else lookup.index_of(column, by)
+    is_place = by.many or isinstance(by.keys[0], str)
+    places = np.ma.filled(column, -1).astype(np.int32) if is_place else lookup.index_of(column, by)
     size = len(by.keys)
     known = np.where(places < 0, size, places)
     return known.astype(np.uint8 if size < _NARROW else np.uint16 if size < 1 << 16 else np.int32)

@@ -140,12 +140,12 @@ def _fit(release: SyntheticRelease) -> Iterator[Section]:
 
 def _counts(residual: Residual) -> TextTable:
     labels: Sequence[str] = residual.labels[0]
-    order = np.argsort(-residual.drawn, kind="stable")[:_MOST_CELLS]
+    order = np.argsort(-residual.rows, kind="stable")[:_MOST_CELLS]
     rows = tuple(
         (
             labels[place],
             round(float(residual.noisy[place])),
-            round(float(residual.drawn[place])),
+            round(float(residual.rows[place])),
             round(float(residual.scores[place]), 2),
         )
         for place in order.tolist()

@@ -61,26 +61,26 @@ def with_margins(table: Floats, rows: Floats, columns: Floats, allowed: NDArray[
     total = float(rows.sum())
     if total <= 0:
         return np.zeros_like(table)
-    held, debt = table, np.zeros_like(table)
+    cells, debt = table, np.zeros_like(table)
     for _ in range(_ROUNDS):
-        level = _to_sums(held, rows, columns)
-        wanted = level + debt
-        held = np.maximum(wanted, 0.0)
+        level = _to_sums(cells, rows, columns)
+        goal = level + debt
+        cells = np.maximum(goal, 0.0)
         if allowed is not None:
-            held[~allowed] = 0.0
-        debt = wanted - held
-        if max(_off(held.sum(1), rows), _off(held.sum(0), columns)) <= _CLOSE * total:
+            cells[~allowed] = 0.0
+        debt = goal - cells
+        if max(_off(cells.sum(1), rows), _off(cells.sum(0), columns)) <= _CLOSE * total:
             break
     floor = np.outer(rows, columns) * (_FLOOR / total)
     if allowed is not None:
         floor[~allowed] = 0.0
-    held = held + floor
+    cells = cells + floor
     for _ in range(_POLISH):
-        held = held * _ratio(columns, held.sum(0))
-        held = held * _ratio(rows, held.sum(1))[:, None]
-        if _off(held.sum(0), columns) <= _CLOSE * total:
+        cells = cells * _ratio(columns, cells.sum(0))
+        cells = cells * _ratio(rows, cells.sum(1))[:, None]
+        if _off(cells.sum(0), columns) <= _CLOSE * total:
             break
-    return held
+    return cells
 
 
 def _to_sums(table: Floats, rows: Floats, columns: Floats) -> Floats:
@@ -91,9 +91,9 @@ def _to_sums(table: Floats, rows: Floats, columns: Floats) -> Floats:
     return np.asarray(table + (of_rows / wide)[:, None] + (of_columns / high)[None, :] - mean, np.float64)
 
 
-def _ratio(wanted: Floats, held: Floats) -> Floats:
-    """What to multiply by; 1 where nothing is held, so that no 0/0 spreads."""
-    return np.divide(wanted, held, out=np.ones_like(wanted), where=held > 0)
+def _ratio(goal: Floats, cells: Floats) -> Floats:
+    """What to multiply by; 1 where nothing is cells, so that no 0/0 spreads."""
+    return np.divide(goal, cells, out=np.ones_like(goal), where=cells > 0)
 
 
 def _off(one: Floats, other: Floats) -> float:

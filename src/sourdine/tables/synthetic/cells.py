@@ -54,7 +54,7 @@ class CellColumn(ABC):
         """Which cell a record lies in, for the engine."""
 
     @abstractmethod
-    def drawn(self, places: Places, bits: Bits) -> NDArray[Any]:
+    def draw(self, places: Places, bits: Bits) -> NDArray[Any]:
         """A value for each of some cells, none of them missing."""
 
     @property
@@ -70,12 +70,12 @@ class CellColumn(ABC):
     def values(self, places: Places, bits: Bits) -> NDArray[Any]:
         """A value for each cell, masked where it is missing."""
         lost = places >= len(self.known)
-        values = self.drawn(np.where(lost, 0, places), bits)
+        values = self.draw(np.where(lost, 0, places), bits)
         return np.ma.MaskedArray(values, mask=lost) if self.missing else values
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyCells(CellColumn):
+class CategoryCells(CellColumn):
     """A cell for each declared key."""
 
     keys: tuple[Key, ...]
@@ -87,14 +87,14 @@ class KeyCells(CellColumn):
     def grouping(self, source: Source) -> Grouping:
         return source.grouping(self.name)
 
-    def drawn(self, places: Places, bits: Bits) -> NDArray[Any]:
+    def draw(self, places: Places, bits: Bits) -> NDArray[Any]:
         first = self.keys[0]
         kind: Any = bool if isinstance(first, bool) else np.int64 if isinstance(first, int) else object
         return np.array(self.keys, kind)[places]
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberCells(CellColumn):
+class BinCells(CellColumn):
     """Bins of a column of numbers, from edge to below the next, in steps above the lower bound."""
 
     edges: tuple[int, ...]
@@ -112,7 +112,7 @@ class NumberCells(CellColumn):
     def grouping(self, source: Source) -> Grouping:
         return bins(self.name, source.place_of(self.name), self.edges, self.edges[-1] - 1, source.dialect)
 
-    def drawn(self, places: Places, bits: Bits) -> NDArray[Any]:
+    def draw(self, places: Places, bits: Bits) -> NDArray[Any]:
         edges = np.array(self.edges, np.int64)
         return self._numbers(edges[places] + uniform_below(np.diff(edges)[places], bits))
 
@@ -126,7 +126,7 @@ class NumberCells(CellColumn):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimeCells(CellColumn):
+class PeriodCells(CellColumn):
     """Periods of dates or times; a day or a second within one is drawn evenly.
 
     `starts` are the days or seconds since 1970-01-01 that periods begin with, and the one after the last.
@@ -143,7 +143,7 @@ class TimeCells(CellColumn):
     def grouping(self, source: Source) -> Grouping:
         return source.grouping(self.name)
 
-    def drawn(self, places: Places, bits: Bits) -> NDArray[Any]:
+    def draw(self, places: Places, bits: Bits) -> NDArray[Any]:
         starts = np.array(self.starts, np.int64)
         times = starts[places] + uniform_below(np.diff(starts)[places], bits)
         texts = np.datetime_as_string(times.astype("datetime64[D]" if self.days else "datetime64[s]"))
@@ -160,12 +160,12 @@ def cells_of(name: str, column: Column, declared: int | Edges | None) -> CellCol
     missing = column.missing == "drop"
     match column:
         case Category():
-            return KeyCells(name=name, missing=missing, keys=tuple(column.keys))
+            return CategoryCells(name=name, missing=missing, keys=tuple(column.keys))
         case Flag():
-            return KeyCells(name=name, missing=missing, keys=(False, True))
+            return CategoryCells(name=name, missing=missing, keys=(False, True))
         case Integer() | Real():
             low, high = span(column)
-            return NumberCells(
+            return BinCells(
                 name=name,
                 missing=missing,
                 edges=_edges(name, column, high - low, declared),
@@ -207,7 +207,7 @@ def _edges(name: str, column: Integer | Real, width: int, declared: int | Edges 
     return edges
 
 
-def _times(name: str, column: Date | Datetime) -> TimeCells:
+def _times(name: str, column: Date | Datetime) -> PeriodCells:
     period = column.period
     if period is None or period in _RECURRING:
         raise InvalidParameter(
@@ -222,7 +222,7 @@ def _times(name: str, column: Date | Datetime) -> TimeCells:
     begins = [_seconds(start_of(name_of(period, number))) for number in range(low, high + 1)]
     starts = [max(begin, first) // unit for begin in begins] + [kind.last + 1]
     names = tuple(name_of(period, number) for number in range(low, high + 1))
-    return TimeCells(name=name, missing=True, names=names, starts=tuple(starts), days=days)
+    return PeriodCells(name=name, missing=True, names=names, starts=tuple(starts), days=days)
 
 
 def _seconds(begin: datetime | None) -> int:

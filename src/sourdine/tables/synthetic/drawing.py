@@ -30,14 +30,14 @@ def draw_records(model: PartModel, rows: int, bits: Bits) -> list[Places]:
             weights = table if model.edges[place][0] == parent else table.T
             whose = joined[parent]
         joined[column] = _children(weights, whose, bits)
-    drawn = []
+    columns = []
     for column, margin in enumerate(model.margins):
         places = model.cells[column]
         weights = np.zeros((int(places.max()) + 1, len(margin)))
         weights[places, np.arange(len(margin))] = margin
         alone = bool((np.bincount(places) == 1).all())
-        drawn.append(joined[column] if alone else _children(weights, joined[column], bits))
-    return drawn
+        columns.append(joined[column] if alone else _children(weights, joined[column], bits))
+    return columns
 
 
 def _children(weights: Floats, parents: Places, bits: Bits) -> Places:

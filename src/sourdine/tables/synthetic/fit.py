@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sourdine.tables.synthetic.agreement import mean_total, on_simplex, weighted_mean, with_margins
 from sourdine.tables.synthetic.pairs import Pair
-from sourdine.tables.synthetic.part import Noise, PartMeasurement
+from sourdine.tables.synthetic.part import PartMeasurement, SynthesisNoise
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -62,7 +62,7 @@ class PartModel:
         return _join(self.margins[column], [self.cells[column]])
 
 
-def noisy_tables(measured: PartMeasurement, noise: Noise) -> tuple[NoisyTable, ...]:
+def noisy_tables(measured: PartMeasurement, noise: SynthesisNoise) -> tuple[NoisyTable, ...]:
     """What was measured, with its variances."""
     alone, together = float(noise.columns.sigma) ** 2, float(noise.pairs.sigma) ** 2
     singles = [

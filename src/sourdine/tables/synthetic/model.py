@@ -134,13 +134,13 @@ class SyntheticModel:
         many = self.rows if rows is None else check.integer("draw", "rows", rows, 1, MOST_ROWS)
         weights = np.array([[max(part.tree.total, 0.0) for part in self.parts]])
         counts = shares_of(weights, np.array([many]), bits)[0]
-        drawn = [
+        parts = [
             draw_records(part.tree, int(count), bits)
             for part, count in zip(self.parts, counts.tolist(), strict=True)
         ]
         order = shuffle_within(np.zeros(many, np.int64), bits)  # rows of a part do not stand together
         cells = {
-            column.name: np.concatenate([part[place] for part in drawn])[order]
+            column.name: np.concatenate([part[place] for part in parts])[order]
             for place, column in enumerate(self.columns)
         }
         if self.target is not None:
@@ -187,13 +187,13 @@ class Residual:
     columns: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
     noisy: NDArray[np.float64]
-    drawn: NDArray[np.float64]
+    rows: NDArray[np.float64]
     deviation: NDArray[np.float64]
 
     @property
     def scores(self) -> NDArray[np.float64]:
         """Each cell's difference in deviations of its noise."""
-        return (self.drawn - self.noisy) / self.deviation
+        return (self.rows - self.noisy) / self.deviation
 
     @property
     def worst(self) -> float:
@@ -206,7 +206,7 @@ class Residual:
 
 def residuals(model: SyntheticModel, table: SyntheticTable) -> list[Residual]:
     """Every table that was measured beside the rows, scaled to as many as the model has."""
-    scale, found = model.total / max(len(table), 1), []
+    scale, tables = model.total / max(len(table), 1), []
     for number, part in enumerate(model.parts):
         inside = slice(None) if model.target is None else table.cells[model.target.name] == number
         for noisy in part.tables:
@@ -218,17 +218,17 @@ def residuals(model: SyntheticModel, table: SyntheticTable) -> list[Residual]:
                 places = [cell[place] for cell, place in zip(cells, places, strict=True)]
                 labels = [_joined_labels(*pair) for pair in zip(columns, cells, strict=True)]
             counts = count_cells(places, noisy.values.shape)
-            found.append(
+            tables.append(
                 Residual(
                     part=part.name,
                     columns=tuple(column.name for column in columns),
                     labels=tuple(labels),
                     noisy=noisy.values,
-                    drawn=counts.reshape(noisy.values.shape).astype(np.float64) * scale,
+                    rows=counts.reshape(noisy.values.shape).astype(np.float64) * scale,
                     deviation=np.sqrt(noisy.variances),
                 )
             )
-    return found
+    return tables
 
 
 def _joined_labels(column: CellColumn, cells: Places) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ _TELLING = 3  # deviations of noise from which on a cell is kept by itself
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noise:
+class SynthesisNoise:
     """The mechanisms of a synthesis: for columns, for the choice of an edge, and for pairs."""
 
     columns: Gaussian
@@ -46,15 +46,15 @@ class PartMeasurement:
 def measure_part(
     codes: Sequence[Codes],
     sizes: Sequence[int],
-    noise: Noise,
+    noise: SynthesisNoise,
     bits: Bits,
     *,
-    given: Sequence[Pair] = (),
+    fixed: Sequence[Pair] = (),
     whole: Collection[int] = (),
 ) -> PartMeasurement:
     """Noisy counts of a part of the records, given by the cells they lie in; what is chosen is private too.
 
-    A record counts once in each column and once in each table. Edges that are `given` need no choice, and no
+    A record counts once in each column and once in each table. Edges that are `fixed` need no choice, and no
     cells of columns that are `whole` are joined. Whatever the codes are, nothing is raised.
     """
     singles = tuple(
@@ -66,12 +66,12 @@ def measure_part(
         for column, single in enumerate(singles)
     )
     widths = [int(places.max()) + 1 for places in cells]
-    held = [narrow(places)[code] for places, code in zip(cells, codes, strict=True)]
-    edges = tuple(given)
-    if len(codes) - 1 > len(given):
-        scores = _scores(held, widths, _independent(singles, cells, noise))
-        edges = choose_tree(scores, len(codes), given, noise.edges, bits)
-    tables = tuple(noise.pairs.sample(pair_table(held, widths, edge), bits) for edge in edges)
+    records = [narrow(places)[code] for places, code in zip(cells, codes, strict=True)]
+    edges = tuple(fixed)
+    if len(codes) - 1 > len(fixed):
+        scores = _scores(records, widths, _independent(singles, cells, noise))
+        edges = choose_tree(scores, len(codes), fixed, noise.edges, bits)
+    tables = tuple(noise.pairs.sample(pair_table(records, widths, edge), bits) for edge in edges)
     return PartMeasurement(columns=singles, cells=cells, edges=edges, tables=tables)
 
 
@@ -94,7 +94,7 @@ def join_cells(noisy: Counts, sigma: float) -> Places:
     return np.where(hidden, (~hidden).sum(), np.cumsum(~hidden) - 1)
 
 
-def _independent(singles: Sequence[Counts], cells: Sequence[Places], noise: Noise) -> list[Floats]:
+def _independent(singles: Sequence[Counts], cells: Sequence[Places], noise: SynthesisNoise) -> list[Floats]:
     """The margins that scores are compared with: of noisy counts alone."""
     variance = float(noise.columns.sigma) ** 2
     total = mean_total([(float(single.sum()), variance * len(single)) for single in singles])
@@ -105,11 +105,11 @@ def _independent(singles: Sequence[Counts], cells: Sequence[Places], noise: Nois
     return margins
 
 
-def _scores(held: Sequence[Codes], widths: Sequence[int], margins: Sequence[Floats]) -> list[int]:
+def _scores(records: Sequence[Codes], widths: Sequence[int], margins: Sequence[Floats]) -> list[int]:
     """A score for each pair of columns."""
     total = max(float(margins[0].sum()), 1.0)
     scores = {
         (one, other): score(table, np.outer(margins[one], margins[other]) / total)
-        for (one, other), table in pair_tables(held, widths)
+        for (one, other), table in pair_tables(records, widths)
     }
-    return [scores[pair] for pair in all_pairs(len(held))]
+    return [scores[pair] for pair in all_pairs(len(records))]

@@ -25,7 +25,7 @@ from sourdine.tables.statistics.hierarchy import Hierarchy
 from sourdine.tables.synthetic.cells import CellColumn, cells_of
 from sourdine.tables.synthetic.declared import SyntheticBlock
 from sourdine.tables.synthetic.pairs import Pair, blocks
-from sourdine.tables.synthetic.part import Noise
+from sourdine.tables.synthetic.part import SynthesisNoise
 from sourdine.tables.synthetic.tree import FINENESS
 
 SHARES = (Fraction(7, 20), Fraction(1, 10), Fraction(11, 20))
@@ -236,17 +236,17 @@ class SyntheticPlan:
     # what it costs
 
     @property
-    def given(self) -> tuple[Pair, ...]:
+    def fixed(self) -> tuple[Pair, ...]:
         """Edges that are not chosen: pairs with zeros, and the only one of two columns."""
         return ((0, 1),) if len(self.columns) == 2 else tuple(self.zeros)
 
     @property
     def rounds(self) -> int:
         """How many edges are chosen."""
-        return len(self.columns) - 1 - len(self.given)
+        return len(self.columns) - 1 - len(self.fixed)
 
     @cached_property
-    def noise(self) -> Noise:
+    def noise(self) -> SynthesisNoise:
         """The mechanisms, as little noise as the budget pays for."""
         columns, edges, pairs = self._shares()
         many = len(self.columns)
@@ -259,7 +259,7 @@ class SyntheticPlan:
                 "a larger epsilon."
             )
         epsilon = 1 / root_above(self.rounds / (8 * edges)) if self.rounds else Fraction(1)
-        return Noise(
+        return SynthesisNoise(
             columns=Gaussian(sigma=max(per_column, LEAST_SIGMA)),
             edges=Exponential(
                 epsilon=min(epsilon, Fraction(1 << 10)),
@@ -323,8 +323,8 @@ class SyntheticPlan:
         of_records = rows * (len(self.names) * 7 + 24)
         largest = math.prod(cells[:2])
         of_tables = 8 * sum(cells[0] * each for each in cells[1:])
-        drawn = (self.block.rows or rows) * len(self.names) * 16
-        return _OVERHEAD + of_records + 64 * largest + 6 * of_tables * len(self.parts) + drawn
+        of_rows = (self.block.rows or rows) * len(self.names) * 16
+        return _OVERHEAD + of_records + 64 * largest + 6 * of_tables * len(self.parts) + of_rows
 
     @property
     def seconds(self) -> float:
@@ -332,8 +332,8 @@ class SyntheticPlan:
         rows, packed = self.size or _ROWS, len(blocks([column.size for column in self.columns]))
         cells = sorted((column.size for column in self.columns), reverse=True)
         tables = sum(cells[0] * each for each in cells[1:]) * len(self.parts)
-        drawn = (self.block.rows or rows) * len(self.names) * 2e-7
-        return 0.3 + rows * packed * (packed + 1) / 2 * _PER_RECORD + tables * _PER_CELL + drawn
+        of_rows = (self.block.rows or rows) * len(self.names) * 2e-7
+        return 0.3 + rows * packed * (packed + 1) / 2 * _PER_RECORD + tables * _PER_CELL + of_rows
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from sourdine.core.late import ndtri
 from sourdine.frames.columns import Integer
 from sourdine.tables.answers.answer import Answer
 from sourdine.tables.release import TableRelease
-from sourdine.tables.synthetic.cells import CellColumn, KeyCells, cells_of
+from sourdine.tables.synthetic.cells import CategoryCells, CellColumn, cells_of
 from sourdine.tables.synthetic.fit import NoisyTable, fit_tree
 from sourdine.tables.synthetic.model import SyntheticModel, SyntheticPart
 from sourdine.tables.synthetic.pairs import Pair
@@ -121,7 +121,7 @@ def _is_by_value(column: CellColumn, release: TableRelease) -> bool:
 def _published_cells(name: str, release: TableRelease) -> CellColumn:
     column = release.plan.schema.columns[name]
     if isinstance(column, Integer):
-        return KeyCells(name=name, missing=False, keys=tuple(release.plan.schema.keys(name)))
+        return CategoryCells(name=name, missing=False, keys=tuple(release.plan.schema.keys(name)))
     return replace(cells_of(name, column, None), missing=False)  # a release says nothing of that
 
 

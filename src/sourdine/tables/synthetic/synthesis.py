@@ -162,7 +162,7 @@ def measure_one(
     """The noisy tables of one part; of columns that are `known` from elsewhere no cells are joined."""
     sizes = [column.size for column in plan.columns]
     whole = {*known, *(column for pair in plan.zeros for column in pair)}
-    return measure_part(codes, sizes, plan.noise, bits, given=plan.given, whole=whole)
+    return measure_part(codes, sizes, plan.noise, bits, fixed=plan.fixed, whole=whole)
 
 
 def model_of(

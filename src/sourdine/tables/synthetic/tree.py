@@ -35,17 +35,17 @@ def score(table: Counts, expected: Floats) -> int:
 
 
 def choose_tree(
-    scores: Sequence[int], columns: int, given: Sequence[Pair], mechanism: Exponential, bits: Bits
+    scores: Sequence[int], columns: int, fixed: Sequence[Pair], mechanism: Exponential, bits: Bits
 ) -> tuple[Pair, ...]:
-    """Edges that join all columns: those that are given, then others, each among those between two pieces."""
+    """Edges that join all columns: those that are fixed, then others, each among those between two pieces."""
     pairs = all_pairs(columns)
     piece = np.arange(columns)
-    for one, other in given:
+    for one, other in fixed:
         piece[piece == piece[other]] = piece[one]
     ends = np.array(pairs, np.int64).reshape(-1, 2)
     worth = np.array(scores, np.float64)  # whole numbers below 2^53
-    chosen = list(given)
-    for _ in range(columns - 1 - len(given)):
+    chosen = list(fixed)
+    for _ in range(columns - 1 - len(fixed)):
         apart = piece[ends[:, 0]] != piece[ends[:, 1]]
         place = int(mechanism.sample(np.where(apart, worth, -np.inf), bits))
         one, other = pairs[place]
@@ -65,14 +65,14 @@ def from_root(edges: Iterable[Pair], columns: int) -> list[tuple[int, int | None
         near[one].append(other)
         near[other].append(one)
     order: list[tuple[int, int | None]] = []
-    seen: set[int] = set()
+    done: set[int] = set()
     for root in sorted(range(columns), key=lambda column: -len(near[column])):
-        waiting: list[tuple[int, int | None]] = [(root, None)] if root not in seen else []
-        seen.add(root)
+        waiting: list[tuple[int, int | None]] = [(root, None)] if root not in done else []
+        done.add(root)
         while waiting:
             column, parent = waiting.pop(0)
             order.append((column, parent))
-            new = [each for each in near[column] if each not in seen]
-            seen.update(new)
+            new = [each for each in near[column] if each not in done]
+            done.update(new)
             waiting += [(each, column) for each in new]
     return order
