@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.optimize import minimize
+from scipy.optimize import LinearConstraint, minimize
 
 from sourdine.tables.synthetic.agreement import mean_total, on_simplex, weighted_mean, with_margins
 
@@ -53,9 +53,11 @@ def test_the_table_is_the_nearest_one_by_an_independent_solver() -> None:
     dice = np.random.default_rng(3)
     table, rows, columns = dice.normal(5, 6, (3, 3)), np.array([20.0, 10, 15]), np.array([5.0, 25, 15])
     ours = with_margins(table, rows, columns, None)
-    sums = [{"type": "eq", "fun": lambda x, i=i: x.reshape(3, 3).sum(1)[i] - rows[i]} for i in range(3)] + [
-        {"type": "eq", "fun": lambda x, j=j: x.reshape(3, 3).sum(0)[j] - columns[j]} for j in range(2)
-    ]
+    matrix = np.array(
+        [np.kron(np.eye(3)[i], np.ones(3)) for i in range(3)]
+        + [np.kron(np.ones(3), np.eye(3)[j]) for j in range(2)]
+    )
+    sums = LinearConstraint(matrix, [*rows, *columns[:2]], [*rows, *columns[:2]])
     start = np.outer(rows, columns).ravel() / rows.sum()
     best = minimize(
         lambda x: ((x - table.ravel()) ** 2).sum(), start, constraints=sums, bounds=[(0, None)] * 9

@@ -1,5 +1,6 @@
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -17,12 +18,10 @@ SCHEMA = Schema.read(COLUMNS)
 PRIVACY = Privacy(epsilon=1, delta=1e-6)
 
 
-def plan(
-    schema: Schema = SCHEMA, *, epsilon: float = 1, size: int | None = None, **fields: object
-) -> SyntheticPlan:
+def plan(schema: Schema = SCHEMA, *, size: int | None = None, **fields: Any) -> SyntheticPlan:
     return SyntheticPlan(
         schema=schema,
-        privacy=Privacy(epsilon=epsilon, delta=1e-6),  # type: ignore[arg-type]
+        privacy=Privacy(epsilon=Fraction(1), delta=1e-6),
         unit=PrivacyUnit("person"),
         block=SyntheticBlock.read(fields),
         size=size,
@@ -113,7 +112,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("fields", "words"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told_in_a_sentence(fields: dict[str, object], words: str) -> None:
+def test_what_is_wrong_is_told_in_a_sentence(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidParameter, match=words):
         plan(**fields)
 

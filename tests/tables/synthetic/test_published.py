@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +13,7 @@ from sourdine.testing import SeededBits
 from tests.tables.synthetic.case import table
 
 
-def published(folder: Path, *queries: dict[str, object]) -> TableRelease:
+def published(folder: Path, *queries: Mapping[str, object]) -> TableRelease:
     people = table(5000)
     with Ledger.create(folder / "l", epsilon=30, unit="person") as ledger:
         plan = people.plan(*map(Query.read, queries), epsilon=20)

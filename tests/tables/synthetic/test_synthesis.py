@@ -53,8 +53,9 @@ def test_it_is_paid_once_and_certified(tmp_path: Path) -> None:
 def test_relations_of_the_table_are_there() -> None:
     frame = draw(table(20_000), epsilon=5).values.to_polars()
     old = frame.filter(pl.col("age") >= 70)
-    assert old["works"].mean() < 0.05
-    assert frame.filter(pl.col("works"))["pay"].is_not_null().mean() > 0.9
+    assert len(old.filter(pl.col("works"))) < 0.05 * len(old)
+    paid = frame.filter(pl.col("works"))["pay"]
+    assert paid.null_count() < 0.1 * len(paid)
     assert abs(len(frame) - 20_000) < 100
     towns = frame.filter(pl.col("sex") == "f")["town"].value_counts(normalize=True)
     assert dict(towns.rows())["Lille"] == pytest.approx(0.8, abs=0.03)
@@ -136,14 +137,15 @@ def test_an_empty_table_gives_a_table_like_any_other() -> None:
 def test_nothing_is_spent_on_what_is_wrong(tmp_path: Path) -> None:
     path = book(tmp_path)
     people = table(300)
-    for wrong in (
+    mistakes: list[dict[str, Any]] = [
         {"delta": None},
         {"delta": DELTA, "columns": ["height"]},
         {"delta": DELTA, "target": "town"},
         {"delta": DELTA, "bins": {"age": 1000}},
-    ):
+    ]
+    for wrong in mistakes:
         with pytest.raises(InvalidParameter):
-            people.synthesize(epsilon=1, ledger=path, **wrong)  # type: ignore[arg-type]
+            people.synthesize(epsilon=1, ledger=path, **wrong)
     with pytest.raises(InvalidParameter, match="must be paid for"):
         people.synthesize(epsilon=1, delta=DELTA, ledger=None)  # type: ignore[arg-type]
     with pytest.raises(BudgetExceeded):

@@ -67,27 +67,23 @@ def evaluate_table(
             f"There is no column '{label}' in the synthetic table to predict. Name another."
         )
     bits = SeededBits(_SEED)  # which record of a unit is compared: nothing is published
-    rows = [
-        _codes(table, columns, plan, bits, of_units=table is real and plan.unit.column is not None)
-        for table in (real, synthetic)
-    ]
-    if not all(len(each[0]) for each in rows):
+    ours = _codes(real, columns, plan.unit, bits)
+    theirs = _codes(synthetic, columns, PrivacyUnit(plan.unit.name), bits)
+    if not (len(ours[0]) and len(theirs[0])):
         raise InvalidParameter("One of the two tables has no rows to compare.")
-    pairs = two_way(*rows, names, [column.size for column in columns])
-    trained = _models(*rows, None if label is None else names.index(label))
+    sizes = [column.size for column in columns]
+    pairs = two_way(ours, theirs, names, sizes)
+    propensity, prediction = _models(ours, theirs, None if label is None else names.index(label))
     return Evaluation(
         pairs=pairs,
         two_way=float(np.mean(list(pairs.values()) or [0.0])),
-        three_way=three_way(*rows, [column.size for column in columns]),
-        propensity=trained[0],
-        prediction=trained[1],
+        three_way=three_way(ours, theirs, sizes),
+        propensity=propensity,
+        prediction=prediction,
     )
 
 
-def _codes(
-    table: Source, columns: Sequence[CellColumn], plan: SyntheticPlan, bits: SeededBits, *, of_units: bool
-) -> list[Codes]:
-    unit = plan.unit if of_units else PrivacyUnit(plan.unit.name)
+def _codes(table: Source, columns: Sequence[CellColumn], unit: PrivacyUnit, bits: SeededBits) -> list[Codes]:
     return record_codes(table, [column.grouping(table) for column in columns], unit=unit, bits=bits)
 
 
