@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, minimize
 
 from sourdine.tables.synthetic.agreement import mean_total, on_simplex, weighted_mean, with_margins
@@ -59,9 +60,11 @@ def test_the_table_is_the_nearest_one_by_an_independent_solver() -> None:
     )
     sums = LinearConstraint(matrix, [*rows, *columns[:2]], [*rows, *columns[:2]])
     start = np.outer(rows, columns).ravel() / rows.sum()
-    best = minimize(
-        lambda x: ((x - table.ravel()) ** 2).sum(), start, constraints=sums, bounds=[(0, None)] * 9
-    )
+
+    def off(cells: NDArray[np.float64]) -> float:
+        return float(((cells - table.ravel()) ** 2).sum())
+
+    best = minimize(off, start, constraints=sums, bounds=[(0, None)] * 9)
     assert ours.ravel() == pytest.approx(best.x, abs=1e-3)
 
 
