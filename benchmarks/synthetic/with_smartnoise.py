@@ -4,6 +4,7 @@ import json
 import resource
 import sys
 import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,7 @@ def _cap(iterations: int) -> None:
 
     whole = estimation.mirror_descent
 
-    def capped(*words, **options):
+    def capped(*words: Any, **options: Any) -> Any:
         options["iters"] = min(options.get("iters", 1000), iterations)
         return whole(*words, **options)
 
