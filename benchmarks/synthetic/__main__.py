@@ -119,7 +119,7 @@ def show(results: list[Result], console: Console) -> None:
         if bounds is not None:
             two, _, auc, _, seconds, _ = (np.mean(column) for column in _columns(each))
             most = max(_columns(each)[3])
-            met = two <= bounds[0] and auc >= bounds[1] and most <= 5 and seconds < 2
+            met = bool(two <= bounds[0] and auc >= bounds[1] and most <= 5 and seconds < 2)
             verdict(
                 console,
                 met,
@@ -129,12 +129,12 @@ def show(results: list[Result], console: Console) -> None:
             )
 
 
-def _columns(result: Result) -> list[list[float]]:
+def _columns(result: Result) -> list[list[Any]]:
     names = ("two", "three", "auc", "worse", "seconds", "memory")
     return [[run[name] for run in result["runs"]] for name in names]
 
 
-def _mean(values: list[float]) -> str:
+def _mean(values: list[Any]) -> str:
     return "not in 10 min" if values[0] is None else f"{np.mean(values):.4g}"
 
 

@@ -66,7 +66,9 @@ def main() -> None:
     print(json.dumps({"seconds": seconds, "memory": memory}))
 
 
-def choose(data: Dataset, logs: list[LinearMeasurement], epsilon: float, dice: np.random.Generator) -> list[tuple[str, str]]:
+def choose(
+    data: Dataset, logs: list[LinearMeasurement], epsilon: float, dice: np.random.Generator
+) -> list[tuple[str, str]]:
     """A spanning tree by the exponential mechanism on the L1 distance from independence."""
     model = estimation.MirrorDescent().estimate(data.domain, logs, iters=1000)
     scores = {}

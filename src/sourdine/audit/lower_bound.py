@@ -106,8 +106,16 @@ def bound_of(
     example: Example, parts: AnswerSplit, *, delta: float | None = None, false_alarm: float = FALSE_ALARM
 ) -> LowerBound:
     """The bound that drawn answers show, as by `bound_epsilon`."""
+    return bound_of_loss(
+        example.mechanism.loss(example.distance), parts, delta=delta, false_alarm=false_alarm
+    )
+
+
+def bound_of_loss(
+    loss: PrivacyLoss, parts: AnswerSplit, *, delta: float | None = None, false_alarm: float = FALSE_ALARM
+) -> LowerBound:
+    """The same for a loss that is claimed of whatever gave the answers."""
     alarm = float(check.inside("an audit", "false_alarm", false_alarm, 0, 1))
-    loss = example.mechanism.loss(example.distance)
     if delta is None:
         delta = max(float(loss.delta), 0.0 if math.isfinite(loss.epsilon) else DELTA)
     elif delta != 0:

@@ -69,7 +69,7 @@ class SyntheticPlan:
             self._check_parts()
 
     def _check_names(self) -> None:
-        block, known = self.block, self.schema.held.columns
+        block, known = self.block, self.schema.base.columns
         named = [*(block.columns or ()), *block.leave_out, *block.bins, *(n for z in block.zeros for n in z)]
         named += [] if block.target is None else [block.target]
         for name in named:
@@ -149,13 +149,13 @@ class SyntheticPlan:
         chosen = self.block.columns
         if chosen is None:
             identity = {self.unit.column}
-            chosen = tuple(name for name in self.schema.held.columns if name not in identity)
+            chosen = tuple(name for name in self.schema.base.columns if name not in identity)
         return tuple(name for name in chosen if name not in self.block.leave_out)
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """What is declared of the real table and not in the synthetic one."""
-        return tuple(name for name in self.schema.held.columns if name not in self.names)
+        return tuple(name for name in self.schema.base.columns if name not in self.names)
 
     @property
     def target(self) -> str | None:

@@ -108,7 +108,7 @@ def _is_declared(answer: Answer, release: TableRelease) -> bool:
     schema = release.plan.schema
     if not 1 <= len(answer.columns) <= 2 or answer.chosen:
         return False
-    if any(name not in schema.held.columns for name in answer.columns):
+    if any(name not in schema.base.columns for name in answer.columns):
         return False
     return len(answer.keys) == math.prod(len(schema.keys(name)) for name in answer.columns)
 
