@@ -12,6 +12,7 @@ from sourdine.audit.attacks import (
     local,
     reconstruction,
     skewness,
+    synthetic,
     traces,
 )
 from sourdine.audit.attacks.attack import Attack, AttackChart, AttackResult, ChartPoint, Outcome
@@ -30,6 +31,7 @@ ATTACKS = MappingProxyType(
             inversion,
             extraction,
             local,
+            synthetic,
         )
     }
 )

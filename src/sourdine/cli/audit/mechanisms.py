@@ -9,6 +9,7 @@ import typer
 from sourdine.cli.audit.attack import attack
 from sourdine.cli.audit.plan import plan
 from sourdine.cli.audit.series import series
+from sourdine.cli.audit.synthetic import synthetic
 from sourdine.cli.audit.training import training
 from sourdine.cli.shared import show
 from sourdine.cli.shared.app import VerbOrName
@@ -23,6 +24,7 @@ app = typer.Typer(cls=VerbOrName)
 app.command(name="attack")(attack)
 app.command(name="plan")(plan)
 app.command(name="series")(series)
+app.command(name="synthetic")(synthetic)
 app.command(name="training")(training)
 _ENOUGH = 10**6  # samples
 _ABOVE, _NOT_REFUTED, _OUT_OF_REACH = "ABOVE ITS CLAIM", "not refuted", "out of reach"
@@ -50,7 +52,7 @@ def audit(
     accused, or that a mutant got away.
 
     Examples: sourdine audit Laplace · sourdine audit --all · sourdine audit --mutants ·
-    sourdine audit attack · sourdine audit plan · sourdine audit training
+    sourdine audit attack · sourdine audit plan · sourdine audit synthetic · sourdine audit training
     """
     if ctx.invoked_subcommand is not None:
         return
