@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sourdine.accounting.spend import block_loss
 from sourdine.audit.lower_bound import FALSE_ALARM, AnswerSplit, LowerBound, bound_of_loss
-from sourdine.audit.outcomes import count_codes
+from sourdine.audit.outcomes import Tally, count_codes
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -51,7 +51,7 @@ def example_plan(
     keys = {"type": "category", "keys": ["a", "b", "c"], "missing": "a"}
     return SyntheticPlan(
         schema=Schema.read(dict.fromkeys(("first", "second", "third", "fourth"), keys)),
-        privacy=Privacy(epsilon=epsilon, delta=delta),  # type: ignore[arg-type]
+        privacy=Privacy(epsilon=epsilon, delta=delta),
         unit=PrivacyUnit("person"),
         neighbours=neighbours,
         block=SyntheticBlock(),
@@ -78,7 +78,8 @@ def audit_synthetic(
     usual = _OTHERS - (audited.neighbours is Neighbours.REPLACE)
     inputs = [_records([0] * len(sizes), _OTHERS), _records([0] * len(sizes), usual, canary)]
     parts = (many // 4, many // 4, many - 2 * (many // 4))
-    by_tables, by_rows = [], []
+    by_tables: list[tuple[Tally, ...]] = []
+    by_rows: list[tuple[Tally, ...]] = []
     for count in parts:
         answers = [[_outcome(audited, codes, canary, bits) for _ in range(count)] for codes in inputs]
         for place, into in enumerate((by_tables, by_rows)):

@@ -10,6 +10,7 @@ from sourdine.frames.schema import Schema
 from sourdine.frames.statistics import codes
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.synthetic import SyntheticBlock, SyntheticPlan
+from sourdine.tables.synthetic.tree import score
 from sourdine.testing import SeededBits
 from tests.tables.synthetic.case import COLUMNS
 
@@ -19,7 +20,7 @@ DAY = {"type": "date", "first": "2024-01-01", "last": "2024-03-31", "period": "m
 def plan(neighbours: Neighbours, target: str | None, unit: PrivacyUnit) -> SyntheticPlan:
     return SyntheticPlan(
         schema=Schema.read({**COLUMNS, "day": DAY}),
-        privacy=Privacy(epsilon=1, delta=1e-6),  # type: ignore[arg-type]
+        privacy=Privacy(epsilon=1, delta=1e-6),
         unit=unit,
         neighbours=neighbours,
         block=SyntheticBlock.read({"target": target}),
@@ -55,8 +56,7 @@ def test_a_unit_that_counts_with_all_its_records_is_found_out(monkeypatch: pytes
 
 
 def test_a_score_that_is_too_sharp_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = synthetic.score
-    monkeypatch.setattr(synthetic, "score", lambda table, expected: 2 * whole(table, expected))
+    monkeypatch.setattr(synthetic, "score", lambda table, expected: 2 * score(table, expected))
     audit = audit_synthetic_plan(
         plan(Neighbours.ADD_REMOVE, None, PrivacyUnit("person")), pairs=6, bits=SeededBits(1)
     )

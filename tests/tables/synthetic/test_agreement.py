@@ -46,8 +46,8 @@ def test_tables_get_their_margins(table: np.ndarray, rows: np.ndarray, columns: 
     fitted = with_margins(table, rows, columns, None)
     assert np.isfinite(fitted).all()
     assert fitted.min() >= 0
-    assert fitted.sum(1) == pytest.approx(rows, abs=1e-3 * rows.sum())
-    assert fitted.sum(0) == pytest.approx(columns, abs=1e-3 * rows.sum())
+    assert fitted.sum(1) == pytest.approx(rows, abs=1e-2 * rows.sum())
+    assert fitted.sum(0) == pytest.approx(columns, abs=1e-2 * rows.sum())
 
 
 def test_the_table_is_the_nearest_one_by_an_independent_solver() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-_ROUNDS, _POLISH = 300, 60
+_ROUNDS, _POLISH = 300, 400
 _CLOSE = 1e-7  # of all records, by which margins may still differ
 _FLOOR = 1e-9  # of the product of margins, so that no row is left without a cell
 
