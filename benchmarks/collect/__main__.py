@@ -28,13 +28,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=secrets.randbits(32))
     parser.add_argument("--each", type=int, nargs="+", default=[1, 100], help="reports of one request")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="processes of a server")
     parser.add_argument("--only", choices=("speed", "kills", "tally"))
     options = parser.parse_args()
     if options.quick:
         options.reports, options.kills = options.reports // 10, options.kills // 10
         options.tally, options.rounds = options.tally // 10, 1
     console = Console()
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    with tempfile.TemporaryDirectory(prefix="sourdine-collect-") as folder:
         Path(folder).chmod(0o755)
         if options.only in (None, "tally"):
             _tally(console, Path(folder), options.tally)
@@ -52,7 +53,7 @@ def main() -> None:
 def _speed(console: Console, folder: Path, server: Server, options: argparse.Namespace) -> None:
     rates: dict[tuple[str, int, int], float] = {}
     for each in options.each:
-        for workers in (1, 2):
+        for workers in options.workers:
             for turn in range(options.rounds):
                 for kind in ("none", "SQLite", "PostgreSQL"):
                     name = f"{kind}-{each}-{workers}-{turn}"
@@ -68,12 +69,12 @@ def _speed(console: Console, folder: Path, server: Server, options: argparse.Nam
                     rates[kind, each, workers] = max(rate, rates.get((kind, each, workers), 0.0))
     table = Table("reports a request", "workers", "without storage", "SQLite", "PostgreSQL")
     for each in options.each:
-        for workers in (1, 2):
+        for workers in options.workers:
             cells = [rates[kind, each, workers] for kind in ("none", "SQLite", "PostgreSQL")]
             table.add_row(str(each), str(workers), *(f"{rate:,.0f}/s" for rate in cells))
     console.print(table)
     for kind in ("SQLite", "PostgreSQL") if 100 in options.each else ():
-        for workers in (1, 2):
+        for workers in options.workers:
             stored, bare = rates[kind, 100, workers], rates["none", 100, workers]
             verdict(
                 console,
@@ -89,12 +90,20 @@ def _kills(console: Console, folder: Path, server: Server, options: argparse.Nam
         server.restart()
 
     half = options.kills // 2
-    _left(console, "server on SQLite", torment(str(folder / "kills.db"), half, options.seed))
-    _left(
-        console,
-        "server and database in turn, PostgreSQL",
-        torment(server.new(), options.kills - half, options.seed + 1, kill_database=again),
-    )
+    for workers in options.workers:
+        words = f"{workers} worker{'s' if workers > 1 else ''}"
+        _left(
+            console,
+            f"server on SQLite, {words}",
+            torment(str(folder / f"kills-{workers}.db"), half, options.seed, workers=workers),
+        )
+        _left(
+            console,
+            f"server and database in turn, PostgreSQL, {words}",
+            torment(
+                server.new(), options.kills - half, options.seed + 1, workers=workers, kill_database=again
+            ),
+        )
 
 
 def _left(console: Console, what: str, left: Torment) -> None:

@@ -24,6 +24,7 @@ from sourdine.collector.settings import CollectorSettings, open_store
 from sourdine.collector.sqlite import SqliteStore
 from sourdine.collector.store import ReportStore
 from sourdine.collector.submission import Submission, SubmissionOutcome, SubmissionStanding
+from sourdine.core.errors import InvalidParameter
 from sourdine.local import Question
 from sourdine.local.lines import written
 
@@ -56,7 +57,17 @@ def announced(question: Question) -> SignedAnnouncement:
 def _serve(settings: CollectorSettings, port: int, workers: int) -> None:
     os.setpgrp()
     sys.stdin = None  # there is none here, and workers would ask for it
-    run(settings, [listen("127.0.0.1", port)], workers=workers)
+    run(settings, [_listen_again(port)], workers=workers)
+
+
+def _listen_again(port: int) -> socket.socket:
+    """A socket at a port that workers which were killed a moment ago may still hold."""
+    for _ in range(500):
+        try:
+            return listen("127.0.0.1", port)
+        except InvalidParameter:
+            time.sleep(0.02)
+    return listen("127.0.0.1", port)
 
 
 @dataclass

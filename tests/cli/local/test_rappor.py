@@ -224,7 +224,11 @@ def test_reports_of_other_parameters_are_refused(place: Path, kind: str) -> None
     words = ("--candidates", place / "candidates.txt", "--results", place / "results.csv")
     said = "another specification" if kind == "txt" else "other parameters"
     refused(place, said, "decode", other, sent, *words)
-    refused(place, said, "decode", other, place / f"new.{kind}", sent, *words)
+    if kind == "csv":
+        refused(place, said, "decode", other, place / f"new.{kind}", sent, *words)
+        return
+    both = ("decode", other, place / f"new.{kind}", sent, *words[:2], "--json")
+    assert json.loads(rappor(*both)[1])["set_apart"] == {"another-question": 6000}
 
 
 def test_counts_that_are_cut_short_are_refused(place: Path) -> None:
@@ -254,14 +258,18 @@ def test_counts_that_are_cut_short_are_refused(place: Path) -> None:
     refused(place, "whole reports", "decode", spec, place / "counts.csv", *words, "--decoder", "em")
 
 
-def test_a_wrong_line_is_named_by_its_number(place: Path) -> None:
+def test_a_wrong_line_is_set_apart_and_named_by_its_number(place: Path) -> None:
     spec, sent = encode(place)
     lines = sent.read_bytes().splitlines(keepends=True)
     (place / "bent.txt").write_bytes(b"".join([*lines[:4321], lines[4321][:-3] + b"xx\n", *lines[4322:]]))
     words = ("--candidates", place / "candidates.txt")
-    refused(place, "Line 4322", "decode", spec, place / "bent.txt", *words)
     (place / "cut.txt").write_bytes(b"".join(lines)[:-5])
-    refused(place, "Line 6000", "decode", spec, place / "cut.txt", *words)
+    for name, line in {"bent.txt": "4,322", "cut.txt": "6,000"}.items():
+        code, out, err = rappor("decode", spec, place / name, *words)
+        assert (code, "5,999 reports" in out.replace("\n", " ")) == (0, True)
+        assert f"1 line, damaged (the first is line {line}" in err.replace("\n", " ")
+        told = json.loads(rappor("decode", spec, place / name, *words, "--json")[1])
+        assert (told["reports"], told["set_apart"]) == (5999, {"damaged": 1})
 
 
 def test_candidates_must_be_in_the_map(place: Path) -> None:

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from sourdine.local.report_files import FileCounts
 
 
-def read_bytes(path: Path) -> bytes:
-    """What a file holds, without the mark that some editors put before UTF-8."""
+def read_bytes(path: Path, most: int = -1) -> bytes:
+    """What a file holds, or its first bytes, without the mark that some editors put before UTF-8."""
     try:
-        return path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        with path.open("rb") as file:
+            return file.read(most).removeprefix(b"\xef\xbb\xbf")
     except OSError as problem:
         raise InvalidParameter(
             f"The file {path} cannot be read ({problem.strerror}). Check the path."
@@ -89,7 +90,7 @@ def estimate(
     files = count_files(question, reports, watch.add)
     total = files.counts
     if not total.reports and files.faults:
-        raise InvalidParameter(f"No report was counted: {'; '.join(_not_counted(files))}. Check the files.")
+        raise InvalidParameter(f"No report was counted: {'; '.join(not_counted(files))}. Check the files.")
     answer = in_rows(question.estimate(total, level))
     values = _constrained(constrain, question, answer)
     reach = attackers_reach(question.oracle, answer, share) if has_reach(question.oracle) else None
@@ -131,11 +132,12 @@ def apart_document(files: "FileCounts") -> dict[str, object]:
 
 def tell_apart(files: "FileCounts") -> None:
     """What was not counted, and why."""
-    for words in _not_counted(files):
+    for words in not_counted(files):
         show.warn(f"Not counted: {words}.")
 
 
-def _not_counted(files: "FileCounts") -> Iterator[str]:
+def not_counted(files: "FileCounts") -> Iterator[str]:
+    """What was not counted, in words."""
     from sourdine.local.lines import LineFault
 
     reasons = {

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli.local.estimate import read_bytes, refuse_twice
+from sourdine.cli.local.estimate import (
+    apart_document,
+    not_counted,
+    read_bytes,
+    refuse_twice,
+    tell_apart,
+)
 from sourdine.cli.local.rappor.options import costs, oracle_of, read_question, say_costs
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson, lines_of
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
     from sourdine.local.rappor.decode import Candidates, Decoding, DecodingTerms
     from sourdine.local.rappor.rappor import BloomOracle
     from sourdine.local.rappor.responses import Rows
+    from sourdine.local.report_files import FileCounts
 
 _LINES = 1 << 16  # reports counted at once
 _HEADER = b"client,cohort,"
@@ -37,17 +44,27 @@ class Collected:
 
     counts: "Counts"
     rows: "Rows | None"
+    files: "FileCounts | None" = None
+    """Of files of lines, what was set apart and why."""
 
 
 def collect(question: "Question", paths: Sequence[Path]) -> Collected:
-    """Everything that some files hold; a wrong line in any of them stops it all."""
+    """Everything that some files hold; lines that are no reports are set apart, and the others counted."""
     import numpy as np
+
+    from sourdine.local.report_files import count_files
 
     oracle = oracle_of(question)
     total = oracle.tally(np.zeros((0, oracle.width), np.uint8))
     parts: list[Rows] = []
     counted = False
-    for path in paths:
+    ours = [path for path in paths if _holds_lines(path)]
+    files = count_files(question, ours, parts.append)
+    total += replace(files.counts, fingerprint=oracle.fingerprint)
+    if ours and not files.counts.reports:
+        why = "; ".join(not_counted(files)) or "the files are empty"
+        raise InvalidParameter(f"No report was counted: {why}. Check the files.")
+    for path in (each for each in paths if each not in ours):
         part = _read(question, path)
         if isinstance(part, np.ndarray):
             parts.append(part)
@@ -56,11 +73,17 @@ def collect(question: "Question", paths: Sequence[Path]) -> Collected:
         else:
             total += part
             counted = True
-    return Collected(total, None if counted else np.concatenate(parts))
+    return Collected(total, None if counted else np.concatenate(parts), files)
+
+
+def _holds_lines(path: Path) -> bool:
+    """Whether a file has lines of ours, neither counts nor a table of Google's."""
+    start = read_bytes(path, 64).lstrip()[: len(_HEADER)]
+    return start != _HEADER and path.suffix.lower() != ".csv" and start[:1] != b"{"
 
 
 def _read(question: "Question", path: Path) -> "Rows | Counts":
-    """Reports or counts, by what the file begins with."""
+    """Google's reports or counts, or ours, by what the file begins with."""
     from sourdine.local.rappor.files import read_counts, read_reports
 
     raw = read_bytes(path)
@@ -71,9 +94,7 @@ def _read(question: "Question", path: Path) -> "Rows | Counts":
     if path.suffix.lower() == ".csv":
         return read_counts(path, oracle)
     try:
-        if start[:1] == b"{":
-            return _our_counts(question, raw)
-        return _our_reports(question, raw)
+        return _our_counts(question, raw)
     except InvalidParameter as problem:
         raise InvalidParameter(f"In {path}: {problem}") from None
 
@@ -101,15 +122,6 @@ def _our_counts(question: "Question", raw: bytes) -> "Counts":
     if not whole or table[:, 0].sum() != counts.reports or np.any((table < 0) | (table > table[:, :1])):
         raise InvalidParameter("The counts do not add up. They are damaged or cut short. Make them anew.")
     return replace(counts, fingerprint=oracle.fingerprint)
-
-
-def _our_reports(question: "Question", raw: bytes) -> "Rows":
-    from sourdine.local.lines import read
-
-    rows = read(raw, question.fingerprint, question.oracle)
-    if not len(rows):
-        raise InvalidParameter("It is empty. Nothing was counted.")
-    return rows
 
 
 DECODERS = ("least-squares", "lasso", "non-negative", "em")
@@ -171,9 +183,12 @@ def decode(
     decoding = decode_by(decoder, oracle, collected, listed, terms)
     _keep(question, collected, listed, decoding, results=results, counts=counts, keep_map=keep_map)
     if as_json:
-        show.document(_document(question, decoding))
+        apart = {} if collected.files is None else apart_document(collected.files)
+        show.document(_document(question, decoding) | apart)
     else:
         _print(oracle, decoding)
+        if collected.files is not None:
+            tell_apart(collected.files)
 
 
 def read_terms(owner: str, level: float, correction: str, confidence: float = 0.95) -> "DecodingTerms":
