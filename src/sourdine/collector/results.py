@@ -272,11 +272,13 @@ def announced_terms(announcement: Announcement) -> tuple[str, ...]:
     days = counted(announcement.retention, "day")
     time = "no time at all" if announcement.period == "whole" else f"only its {announcement.period}"
     often = (
-        "one from each device" if announcement.period == "whole" else f"one a {announcement.period} from each"
+        "one from each device"
+        if announcement.period == "whole"
+        else f"one a {announcement.period} from each device"
     )
     return (
         f"All reports of one device together reveal at most ε = {shorten_up(announcement.device_epsilon)}: "
         f"{counted(announcement.answers, 'different answer')} under one secret{secrets}.",
         f"Reports are taken from {announcement.opens} to {announcement.closes}, {often}. Of the time of a "
-        f"report {time} is kept, no address and no order; {days} after that it lives on in the counts alone.",
+        f"report {time} is kept, and no address; {days} after that it lives on in the counts alone.",
     )

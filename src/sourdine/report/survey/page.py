@@ -132,7 +132,8 @@ def survey_page(
     )
     if shown.links:
         about = (Section(title="Periods", links=shown.links), *about)
-    title = f"{question.name}{shown.name and f', {shown.name}'}: {counted(reports, 'report')} so far"
+    name = question.name if question.name.endswith(("?", "!", ".")) else f"{question.name}:"
+    title = f"{name} {counted(reports, 'report')} so far{shown.name and f', {shown.name}'}"
     if reports == 0 or question.oracle.takes_words:
         lead = (
             shown.nothing
