@@ -28,7 +28,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.local import Question
 from sourdine.local.lines import written
 
-CONNECTIONS = 64
+CONNECTIONS = 256
 FORK = multiprocessing.get_context("forkserver")  # a process without threads, which has all loaded already
 FORK.set_forkserver_preload(["benchmarks.collect.load"])
 
@@ -96,7 +96,7 @@ def start(settings: CollectorSettings, workers: int = 1, port: int = 0) -> Serve
             port = int(sock.getsockname()[1])
     process = FORK.Process(target=_serve, args=(settings, port, workers))
     process.start()
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=5) as probe:

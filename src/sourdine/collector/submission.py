@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class BodyKind(StrEnum):
     PACKED = "application/octet-stream"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Submission:
     """Some reports to one question, under an id of 16 random bytes that their sender drew."""
 
@@ -39,13 +40,13 @@ class Submission:
     is_batch: bool = False
     """Whether a shuffler sent it."""
 
-    @property
+    @cached_property
     def key(self) -> bytes:
         """By what a second submission of the same id is known."""
         digest = hashlib.sha256(b"sourdine submission\0%d\0%b" % (self.question, self.id))
         return digest.digest()[:KEY]
 
-    @property
+    @cached_property
     def check(self) -> bytes:
         """By what another body under the same id is known, to whoever has the id and nobody else."""
         return hashlib.sha256(b"sourdine body\0" + self.id + self.body).digest()[:CHECK]
