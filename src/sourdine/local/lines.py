@@ -5,6 +5,7 @@ number, of 16 digits, is what a collector gave the report when it stored it: by 
 files is counted once. A line that is not in order never stops the others: it is set apart, by its reason.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -207,8 +208,11 @@ def _batch(
 def batches(file: BinaryIO, fingerprint: str, oracle: Oracle) -> Iterator[ReportBatch]:
     """The reports of a file, some megabytes at a time, whatever its size."""
     rest, before = b"", 0
+    lengths = [line_length(oracle.width, numbered=numbered) for numbered in (False, True)]
+    both = math.lcm(*lengths)  # a piece of whole lines need not be copied
+    size = _PIECE // both * both or _PIECE
     while True:
-        piece = file.read(_PIECE)
+        piece = file.read(size)
         text = rest + piece
         stop = text.rfind(b"\n") + 1 if piece and len(text) < 4 * _PIECE else len(text)
         rest, text = text[stop:], text[:stop]
@@ -216,7 +220,8 @@ def batches(file: BinaryIO, fingerprint: str, oracle: Oracle) -> Iterator[Report
             batch = parse(text, fingerprint, oracle)
             faults = {fault: places + before for fault, places in batch.faults.items()}
             yield ReportBatch(batch.rows, batch.numbers, batch.lines, faults)
-            before += text.count(b"\n")
+            regular = not batch.faults and batch.lines * lengths[bool(batch.numbers.any())] == len(text)
+            before += batch.lines if regular else text.count(b"\n")
         if not piece:
             return
 

@@ -136,7 +136,9 @@ class CodeReports(Oracle):
         refuse(~self.sound(rows))
         return self._numbers(rows).astype(np.int64)
 
-    def _numbers(self, rows: Bytes) -> NDArray[np.uint64]:
+    def _numbers(self, rows: Bytes) -> NDArray[np.unsignedinteger[Any]]:
+        if self.width == 1:
+            return np.asarray(rows).reshape(-1)
         wide = np.zeros((len(rows), 8), np.uint8)
         wide[:, 8 - self.width :] = rows
         return wide.view(">u8").reshape(-1)
