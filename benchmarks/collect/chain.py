@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -81,6 +82,15 @@ class _Part:
         with (self.folder / f"{self.arguments[0]}.log").open("ab") as log:
             self.process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
 
+    @property
+    def is_up(self) -> bool:
+        """Whether it answers."""
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5).close()
+        except OSError:
+            return False
+        return True
+
     def kill(self) -> None:
         """End it as a crash would."""
         assert self.process is not None
@@ -130,7 +140,7 @@ class _Devices:
         name = secrets.token_hex(16)
         while await self._report(token, number, name) not in (200, 201):
             self.sent_again += 1
-            await asyncio.sleep(_PAUSE * self.dice.random())
+            await asyncio.sleep(1 + self.dice.random())
         self.acknowledged.add(number)
         if number % 10 == 0:  # a cheat
             other = len(self.codes) + number
@@ -150,7 +160,7 @@ class _Devices:
             if status == 200:
                 return request.finish(body)
             self.sent_again += 1
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(1 + self.dice.random())
 
     async def _report(self, token: Token, number: int, name: str) -> int:
         line = written(QUESTION.fingerprint, QUESTION.oracle.pack(np.array([number])))
@@ -180,15 +190,19 @@ def run_chain(folder: Path, *, clients: int, kills: int, seed: int) -> Chain:
     ports = {name: each.port for name, each in parts.items()}
     devices = _Devices(codes, signed.announcement.tokens, ports, seed)
 
-    async def run() -> None:
-        tasks = [asyncio.create_task(devices.run(i)) for i in range(clients)]
-        turns = [name for name in parts for _ in range(kills)]
-        dice.shuffle(turns)
-        for done, name in enumerate(turns, 1):
-            await asyncio.sleep(dice.expovariate(0.5))
+    async def torment(name: str) -> None:
+        """Kill a process so often, each time at a random moment after it has come up."""
+        for _ in range(kills):
+            while not await asyncio.to_thread(lambda: parts[name].is_up):
+                await asyncio.sleep(0.1)
+            await asyncio.sleep(dice.expovariate(1.0))
             await asyncio.to_thread(parts[name].kill)
             parts[name].start()
-            devices.progress = done / len(turns)
+            devices.progress += 1 / (kills * len(parts))
+
+    async def run() -> None:
+        tasks = [asyncio.create_task(devices.run(i)) for i in range(clients)]
+        await asyncio.gather(*(torment(name) for name in parts))
         devices.progress = 2.0
         await asyncio.gather(*tasks)
         await asyncio.sleep(8)  # for batches that are on their way

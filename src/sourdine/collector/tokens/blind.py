@@ -102,8 +102,8 @@ def blind_sign(key: rsa.RSAPrivateKey, blinded: bytes) -> bytes:
     """The signature of a blinded message.
 
     Python's powers do not take the same time for all numbers. So the number is multiplied by a random one
-    first, and a random multiple of the group's order is added to the exponent: what time tells is of numbers
-    that are drawn anew for each signature.
+    first, and random multiples of the orders of both groups are added to the exponents: what time tells is of
+    numbers that are drawn anew for each signature.
     """
     numbers = key.private_numbers()
     n, e = numbers.public_numbers.n, numbers.public_numbers.e
@@ -113,9 +113,14 @@ def blind_sign(key: rsa.RSAPrivateKey, blinded: bytes) -> bytes:
             "This is no blinded message for this key. Blind it with the key of the question."
         )
     r = secrets.randbelow(n - 1) + 1
-    order = (numbers.p - 1) * (numbers.q - 1)
-    exponent = numbers.d + order * secrets.randbits(_BLIND_BITS)
-    signed = pow(value * pow(r, e, n) % n, exponent, n) * pow(r, -1, n) % n
+    masked = value * pow(r, e, n) % n
+    p, q = numbers.p, numbers.q
+    by_p, by_q = (
+        pow(masked % prime, part + (prime - 1) * secrets.randbits(_BLIND_BITS), prime)
+        for prime, part in ((p, numbers.dmp1), (q, numbers.dmq1))
+    )
+    root = by_q + q * ((by_p - by_q) * numbers.iqmp % p)  # the Chinese remainder, in a third of the time
+    signed = root * pow(r, -1, n) % n
     if pow(signed, e, n) != value:  # a fault in the computation would give the key away
         raise ArithmeticError("A signature came out wrong and was not given out.")
     return _octets(signed, key.public_key())
