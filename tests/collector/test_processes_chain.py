@@ -1,4 +1,4 @@
-"""Issuer, shuffler and collector as processes, killed at random: every token once, every report in one batch."""
+"""Issuer, shuffler and collector as processes, killed at random: every token once, reports in one batch."""
 
 from pathlib import Path
 
