@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import random
 import secrets
+import sys
 import tempfile
 import time
 import urllib.request
@@ -73,13 +74,14 @@ _LOADED = ["sourdine.cli", "sourdine.collector.processes", "sourdine.local.words
 
 def _run_command(arguments: list[str], folder: Path) -> None:
     """A command as it is typed, in a process of its own."""
-    from sourdine.cli import app
+    from sourdine.cli import main as command
 
     os.chdir(folder)
     log = os.open(f"{arguments[0]}.log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(log, stream)
-    app(["collect", *arguments])
+    sys.argv = ["sourdine", "collect", *arguments]
+    command()
 
 
 @dataclass
