@@ -341,3 +341,15 @@ def test_units_are_refused_on_every_engine(tmp_path: Path, ledger: Ledger, kind:
     for _ in range(2):
         series.publish(open_source(frames[kind](), plan.schema, ["id"]))
     assert sums(series) == [[1, 0], [1, 0]]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # PySpark warns of the pandas that is installed
+def test_a_series_is_published_from_spark(tmp_path: Path, ledger: Ledger, spark: Any) -> None:
+    plan = make_plan()
+    rows = [(7, date(2024, 1, 1), "north"), (7, date(2024, 1, 8), "north"), (8, date(2024, 1, 8), "north")]
+    frame = spark.createDataFrame(rows, "id long, arrived date, region string")
+    series = TableSeries.start(plan, tmp_path / "s.series", ledger)
+    for _ in range(2):
+        series.publish(open_source(frame, plan.schema, ["id"]))
+    assert sums(series) == [[1, 0], [1, 0]]
