@@ -27,7 +27,7 @@ METHODS: tuple[tuple[str, Environment, str, dict[str, Any]], ...] = (
     ("independent columns", OURS, "with_sourdine", {"method": "independent"}),
     ("smartnoise-synth MST", SMARTNOISE, "with_smartnoise", {"iterations": 0}),
     ("smartnoise-synth MST, 300 iterations", SMARTNOISE, "with_smartnoise", {"iterations": 300}),
-    ("MST on mbi", MBI, "with_mbi", {"iterations": 1000}),
+    ("MST on mbi, 300 iterations", MBI, "with_mbi", {"iterations": 300}),
 )
 BOUNDS = {  # two-way total variation at epsilon 1 and 3, and the area under the curve
     "ours": {1.0: (0.038, 0.83), 3.0: (0.036, 0.83)},

@@ -70,7 +70,7 @@ def choose(
     data: Dataset, logs: list[LinearMeasurement], epsilon: float, dice: np.random.Generator
 ) -> list[tuple[str, str]]:
     """A spanning tree by the exponential mechanism on the L1 distance from independence."""
-    model = estimation.MirrorDescent().estimate(data.domain, logs, iters=1000)
+    model = estimation.MirrorDescent().estimate(data.domain, logs, iters=300)
     scores = {}
     for pair in itertools.combinations(NAMES, 2):
         exact = np.asarray(data.project(pair).datavector())

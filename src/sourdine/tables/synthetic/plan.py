@@ -28,7 +28,7 @@ from sourdine.tables.synthetic.pairs import Pair, blocks
 from sourdine.tables.synthetic.part import SynthesisNoise
 from sourdine.tables.synthetic.tree import FINENESS
 
-SHARES = (Fraction(7, 20), Fraction(1, 10), Fraction(11, 20))
+SHARES = (Fraction(7, 20), Fraction(3, 20), Fraction(1, 2))
 """Of the budget: for columns, for the choice of edges, for pairs."""
 MOST_COLUMNS = 512
 MOST_CELLS = 1 << 22  # of one pair
