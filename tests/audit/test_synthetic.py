@@ -13,8 +13,8 @@ from sourdine.testing import SeededBits
 def test_a_canary_is_hidden_and_not_too_well(neighbours: Neighbours) -> None:
     audit = audit_synthetic(example_plan(4, neighbours=neighbours), runs=1500, bits=SeededBits(1))
     assert audit.passed
-    assert audit.tables.audited > 0.3  # the audit does see something
-    assert audit.tables.claimed == pytest.approx(4, rel=0.01)
+    assert audit.tables.audited > 0.15  # the audit does see something
+    assert audit.tables.claimed == 4
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ prove it.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -92,7 +92,10 @@ def audit_synthetic(
     )
     delta = float(audited.privacy.delta or 0)
     tables, rows = (
-        bound_of_loss(loss, AnswerSplit(parts, tuple(each)), delta=delta, false_alarm=alarm / 2)
+        replace(
+            bound_of_loss(loss, AnswerSplit(parts, tuple(each)), delta=delta, false_alarm=alarm / 2),
+            claimed=float(audited.privacy.epsilon),  # as the ledger converts rho, which no law undercuts
+        )
         for each in (by_tables, by_rows)
     )
     return SyntheticAudit(tables=tables, rows=rows)

@@ -323,7 +323,7 @@ class SyntheticPlan:
         of_records = rows * (len(self.names) * 7 + 24)
         largest = math.prod(cells[:2])
         of_tables = 8 * sum(cells[0] * each for each in cells[1:])
-        of_rows = (self.block.rows or rows) * len(self.names) * 16
+        of_rows = (self.block.rows or rows) * len(self.names) * 20
         return _OVERHEAD + of_records + 64 * largest + 6 * of_tables * len(self.parts) + of_rows
 
     @property
