@@ -48,6 +48,7 @@ class Noted(Call):
     edges: tuple[GradientEdge, ...]
     shapes: tuple[torch.Size, ...]
     dtypes: tuple[torch.dtype, ...]
+    span: range  # numbers of the nodes that the run made
 
     @property
     def wanted(self) -> Sequence[GradientEdge]:

@@ -24,6 +24,7 @@ from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.fallback import expanded, gradients_at, mixes, on_others, outputs
 from sourdine.learning.gradients.per_example import PerExample, together
 from sourdine.learning.gradients.rules import RULES
+from sourdine.learning.gradients.uses import check_uses, next_number
 
 Sums = dict[str, Tensor]
 
@@ -54,6 +55,7 @@ class Engine:
         self.model, self.clipping = model, clipping
         check_model(model)
         self._owners = list(_owners(model))
+        self._known = {id(each): name for name, each in model.named_parameters() if each.requires_grad}
         self._layers: dict[str, str] = {}  # of each parameter, one layer, if several use it
         for owner in self._owners:
             for name in owner.names.values():
@@ -72,6 +74,7 @@ class Engine:
         with self._noting(calls), torch.enable_grad():
             each = losses()
         _check_losses(each, examples_per_unit)
+        check_uses(each, calls, self._known)
         parts = self._parts(calls, each)
         with torch.no_grad():
             if examples_per_unit > 1:
@@ -127,9 +130,14 @@ class Engine:
 @contextmanager
 def _noted(owner: _Owner, calls: list[Call]) -> Iterator[None]:
     """Note the inputs and outputs of a layer."""
+    begun: list[int] = []
+
+    def begin(layer: nn.Module, args: object) -> None:
+        begun.append(next_number())
 
     def note(layer: nn.Module, args: tuple[object, ...], kwargs: dict[str, object], out: object) -> object:
         out = tree_map_only(Tensor, _rooted, out)
+        span = range(begun.pop(), next_number())
         results = outputs(out)
         if not any(each.requires_grad for each in results):
             return out  # it was run without gradients on purpose
@@ -147,16 +155,21 @@ def _noted(owner: _Owner, calls: list[Call]) -> Iterator[None]:
                 tuple(get_gradient_edge(each) for each in sources),
                 tuple(each.shape for each in sources),
                 tuple(each.dtype for each in sources),
+                span,
             )
         )
         return out
 
     # prepended, so that hooks of other people change neither what is noted nor where
-    handle = owner.layer.register_forward_hook(note, with_kwargs=True, prepend=True)
+    handles = (
+        owner.layer.register_forward_pre_hook(begin),
+        owner.layer.register_forward_hook(note, with_kwargs=True, prepend=True),
+    )
     try:
         yield
     finally:
-        handle.remove()
+        for handle in handles:
+            handle.remove()
 
 
 def _rooted(tensor: Tensor) -> Tensor:

@@ -17,7 +17,9 @@ from torch.nn import functional
 
 _CHUNK = 1 << 20  # numbers that are made at a time where all at once would not stay in the cache
 _BLOCK = 512
-_CANCELLED = 2.0**-14  # of the length of all terms: what counts as norm where they cancel to less
+_CANCELLED = 2.0**-9  # of the length of all terms: what counts as norm where they cancel to less
+_HUGE = 2.0**64  # a factor that is longer counts as infinite, as its square is in float32
+_ROUNDED = {torch.float32: 2.0**-24, torch.float64: 2.0**-53}  # the most that one operation is off by
 
 
 class PerExample(ABC):
@@ -82,8 +84,11 @@ class Outer(PerExample):
             return (_normal_squares(self.a.flatten(2)) * _normal_squares(self.g.flatten(2))).sum(1)
         examples, groups, places, inputs = self.a.shape
         size = max(1, _CHUNK // (groups * places * (inputs + self.g.shape[3] + places)))
+        off = (places + 8) * _ROUNDED[self.a.dtype]
         parts = [
-            _squares_of_products(self.a[start : start + size].double(), self.g[start : start + size].double())
+            _squares_of_products(
+                self.a[start : start + size].double(), self.g[start : start + size].double(), off
+            )
             for start in range(0, examples, size)
         ]
         return torch.cat(parts).to(self.a.dtype)
@@ -196,16 +201,25 @@ def _short_squares(rows: Tensor) -> Tensor:
     return norms.square()
 
 
-def _squares_of_products(a: Tensor, g: Tensor) -> Tensor:
-    """|sum of g_t a_t^T|^2 = sum over s, t of (a_s . a_t)(g_s . g_t).
+def _squares_of_products(a: Tensor, g: Tensor, off: float) -> Tensor:
+    """An upper bound of |sum of g_t a_t^T|^2 = sum over s, t of (a_s . a_t)(g_s . g_t), as it is added up later.
 
-    Terms may cancel almost wholly, and what float32 leaves of them in the weighted sum is rounding. It is as
-    long as a part of all terms together, so a norm is not taken to be below that.
+    Terms may cancel almost wholly, and what floats then leave of them in the weighted sum is rounding. In
+    whatever order n products are scaled and added up, each entry is off by at most (n + 2) roundings of the
+    sum of their absolute values, so the whole is off by that part of the length of all terms together
+    (Higham 2002, section 3.1). It is added to the norm, `off` being that part with room for the roundings
+    here. And no norm is taken to be below a fixed part of that length, so that an example that cancels can
+    not fill the sum with the rounding of huge terms, which others would then move.
     """
     inputs, outputs = torch.matmul(a, a.transpose(2, 3)), torch.matmul(g, g.transpose(2, 3))
-    lengths = (inputs.diagonal(dim1=2, dim2=3) * outputs.diagonal(dim1=2, dim2=3)).sqrt().sum(2)
-    squares = (inputs * outputs).sum((2, 3)).clamp(min=0.0) + (_CANCELLED * lengths).square()
-    return squares.sum(1)
+    long, wide = inputs.diagonal(dim1=2, dim2=3).sqrt(), outputs.diagonal(dim1=2, dim2=3).sqrt()
+    lengths = (long * wide).sum(2)
+    exact = (inputs * outputs).sum((2, 3)).clamp(min=0.0)
+    terms = a.shape[3] + g.shape[3] + a.shape[2] ** 2
+    exact += terms * _ROUNDED[a.dtype] * lengths.square()  # which this sum may be off by itself
+    norms = torch.maximum(exact.sqrt() + off * lengths, _CANCELLED * lengths)
+    huge = (long > _HUGE) | (wide > _HUGE)
+    return norms.masked_fill(huge.any(2), torch.inf).square().sum(1)
 
 
 def _zeroed(rows: Tensor, left_out: Tensor) -> Tensor:
