@@ -177,7 +177,7 @@ def _measure(**given: Any) -> None:
 
 def _step(**given: Any) -> Any:
     step = learning.Step(_linear(), bits=SeededBits(1), **given)
-    return step.mechanism, step.batch_size
+    return step.mechanism, step.batch_size, step.steps, step.physical_batch_size
 
 
 def _clipped(examples_per_unit: int) -> Any:
@@ -194,9 +194,11 @@ def _clipped(examples_per_unit: int) -> Any:
 def _added(examples_per_unit: int) -> Any:
     torch, x, y = _torch()
     model = _linear()
-    step = learning.Step(model, noise_multiplier=1.0, batch_size=10, bits=SeededBits(1))
+    step = learning.Step(model, noise_multiplier=1.0, batch_size=10, steps=1, bits=SeededBits(1))
     step.add(
-        lambda: torch.nn.functional.cross_entropy(model(x), y, reduction="none"),
+        lambda x, y: torch.nn.functional.cross_entropy(model(x), y, reduction="none"),
+        x,
+        y,
         examples_per_unit=examples_per_unit,
     )
 
@@ -872,7 +874,7 @@ LEARNING = {
         ).spend(norm),
         norm=2,
     ),
-    "learning.Step": of(_step, noise_multiplier=2, batch_size=10),
+    "learning.Step": of(_step, noise_multiplier=2, batch_size=10, steps=3, physical_batch_size=4),
     "learning.Step.add": of(_added, examples_per_unit=1),
     "learning.fit": of(lambda **n: _fit(plan=_TWO_STEPS, **n), averaging=HALF),
     "learning.Checkpoint": (

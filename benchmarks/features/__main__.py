@@ -45,14 +45,22 @@ def trained(model: nn.Module, inputs: Tensor, targets: Tensor, epochs: int) -> t
     """The accuracy of a seeded run, and the seconds of the processor for each of its epochs."""
     bits = SeededBits(7)
     batches = PoissonBatches(size=len(inputs), batch_size=_BATCH, epochs=epochs)
-    step = Step(model, noise_multiplier=0.1, batch_size=_BATCH, clipping=Flat(norm=1.0), bits=bits)
+    step = Step(
+        model,
+        noise_multiplier=0.1,
+        batch_size=_BATCH,
+        steps=batches.steps,
+        clipping=Flat(norm=1.0),
+        bits=bits,
+    )
     optimizer = SGD([value for value in model.parameters() if value.requires_grad], lr=0.5)
+    losses = lambda x, y: functional.cross_entropy(model(x), y, reduction="none")
     drawn, taken = batches.draw(bits), []
     for _ in range(epochs):
         start = time.process_time()
         for places in itertools.islice(drawn, batches.steps // epochs):
             some, names = inputs[places], targets[places]
-            step.add(lambda: functional.cross_entropy(model(some), names, reduction="none"))  # noqa: B023
+            step.add(losses, some, names)
             step.close()
             optimizer.step()
         taken.append(time.process_time() - start)

@@ -7,18 +7,21 @@ from torch.nn import functional
 
 from benchmarks.learning.cases import NOISE, NORM, PLAIN, RATE, SOURDINE, Case, Stages, answers, plain
 from benchmarks.peers import serve
-from sourdine.learning import Flat, Step
+from sourdine.learning import Flat
+from sourdine.learning.step import MOST_STEPS, Step
 
 
 def private(case: Case) -> Stages:
     """A private step; the stage is the clipped sum."""
     model, (x, y) = case.model(), case.batch_of_data()
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
-    step = Step(model, noise_multiplier=NOISE, batch_size=case.batch, clipping=Flat(norm=NORM))
+    step = Step(
+        model, noise_multiplier=NOISE, batch_size=case.batch, steps=MOST_STEPS, clipping=Flat(norm=NORM)
+    )
 
     def one() -> tuple[float, ...]:
         start = time.perf_counter()
-        step.add(lambda: functional.cross_entropy(model(x), y, reduction="none"))
+        step.take(lambda x, y: functional.cross_entropy(model(x), y, reduction="none"), (x, y))
         summed = time.perf_counter()
         step.close()
         noised = time.perf_counter()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sourdine.learning.data.batches import PoissonBatches as PoissonBatches
     from sourdine.learning.data.batches import ShuffledBatches as ShuffledBatches
     from sourdine.learning.data.batches import TruncatedBatches as TruncatedBatches
+    from sourdine.learning.data.loader import loader as loader
     from sourdine.learning.data.units import UnitIds as UnitIds
     from sourdine.learning.execution import Execution as Execution
     from sourdine.learning.fitting import fit as fit
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from sourdine.learning.gradients.clipping import PerLayer as PerLayer
     from sourdine.learning.gradients.engine import Engine as Engine
     from sourdine.learning.gradients.noisy_gradient import NoisyGradient as NoisyGradient
+    from sourdine.learning.gradients.self_test import check as check
     from sourdine.learning.least_squares.solve import Solved as Solved
     from sourdine.learning.least_squares.solve import solve as solve
     from sourdine.learning.memory.dry_run import memory_of as memory_of
@@ -84,7 +86,9 @@ _HOMES = {
     "Trained": "learning.result",
     "TruncatedBatches": "learning.data.batches",
     "card_of": "learning.result",
+    "check": "learning.gradients.self_test",
     "fit": "learning.fitting",
+    "loader": "learning.data.loader",
     "measure": "learning.forecast",
     "memory_of": "learning.memory.dry_run",
     "plan": "learning.planning",
@@ -127,7 +131,9 @@ __all__ = [  # noqa: RUF022  (by plain order)
     "TruncatedBatches",
     "UnitIds",
     "card_of",
+    "check",
     "fit",
+    "loader",
     "measure",
     "memory_of",
     "plan",

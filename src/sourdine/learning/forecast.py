@@ -11,7 +11,7 @@ from sourdine.learning.data.examples import Examples, examples_of
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.memory.dry_run import MakeSteps, memory_of
 from sourdine.learning.pricing import StepForecast
-from sourdine.learning.step import Step
+from sourdine.learning.step import MOST_STEPS, Step
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
 _FEW, _MANY = 4, 32
@@ -45,7 +45,11 @@ def measure(
     examples_per_unit = check.integer("measure", "examples_per_unit", examples_per_unit, 1, 1 << 20)
     task = Task(copy.deepcopy(model).train(), cross_entropy if loss is None else check_loss(loss))
     step = Step(
-        task.model, noise_multiplier=1.0, batch_size=1, clipping=Flat() if clipping is None else clipping
+        task.model,
+        noise_multiplier=1.0,
+        batch_size=1,
+        steps=MOST_STEPS,
+        clipping=Flat() if clipping is None else clipping,
     )
     examples = examples_of(data)
     taken = memory_of(
@@ -77,7 +81,7 @@ def _seconds(task: Task, step: Step, examples: Examples, count: int, examples_pe
     times = []
     for _ in range(1 + _TURNS):
         start = time.perf_counter()
-        step.add(lambda: task.losses(batch), examples_per_unit=examples_per_unit)
+        step.take(task.losses, (batch,), examples_per_unit=examples_per_unit)
         step.close()
         times.append(time.perf_counter() - start)
     return min(times[1:])

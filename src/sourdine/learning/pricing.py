@@ -3,8 +3,10 @@
 Beside the price it tells memory, time, and how loud the signal is beside the noise.
 """
 
+import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sourdine.accounting.accountant import Bracket
@@ -14,12 +16,15 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.format import counted, plain
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.correlation.factor import Factor
 from sourdine.learning.data.batches import (
     AllocatedBatches,
     Batches,
     CyclicBatches,
     FixedBatches,
+    IndependentBatches,
+    Indices,
     PoissonBatches,
     ShuffledBatches,
     TruncatedBatches,
@@ -164,6 +169,16 @@ class PricedPlan:
             group=self.group,
             parts=self.parts,
         )
+
+    def draw(self, bits: Bits = SYSTEM, *, present: int | None = None) -> Iterator[Indices]:
+        """The places of every batch, one after the other, as many as there are steps; some may be empty.
+
+        `present` is how many units there really are, where a plan states another number.
+        """
+        batches = self.batches
+        if present is not None and isinstance(batches, IndependentBatches):
+            batches = replace(batches, present=present)
+        return itertools.islice(batches.draw(bits), self.steps)
 
     @property
     def every(self) -> int:

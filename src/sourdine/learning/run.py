@@ -22,7 +22,6 @@ from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
 from sourdine.learning.averaging import Average
 from sourdine.learning.checkpoint import Checkpoint, State, check_same
-from sourdine.learning.correlation.stream import stream_of
 from sourdine.learning.data.batches import Batches, IndependentBatches, Indices
 from sourdine.learning.data.examples import Examples
 from sourdine.learning.data.units import UnitIds
@@ -116,15 +115,7 @@ class Run:
 
     def made_step(self) -> Step:
         """What clips and adds the noise; an audit has a kind of run of its own, which watches it."""
-        plan = self.plan
-        return Step(
-            self.task.model,
-            noise_multiplier=plan.noise_multiplier,
-            batch_size=plan.batch_size,
-            clipping=self.clipping,
-            correlation=None if plan.factor is None else stream_of(plan.factor, plan.every),
-            bits=self.bits,
-        )
+        return Step.of(self.task.model, self.plan, clipping=self.clipping, bits=self.bits)
 
     @property
     def _handed_out(self) -> nn.Module:
@@ -231,8 +222,9 @@ class Run:
                 chosen = self.units.draw(some, self.bits)
                 batch = self.examples.batch(chosen.places)
                 weights = torch.from_numpy(np.repeat(chosen.weights, self.copies) / np.float32(self.copies))
-            moving.step.add(
-                lambda: self.task.losses(batch, weights),  # noqa: B023
+            moving.step.take(
+                self.task.losses,
+                (batch, weights),
                 examples_per_unit=self._per_unit * self.copies,
             )
         moving.close()

@@ -1,18 +1,33 @@
 """One step of private training, for people with a loop of their own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.ledger.ledger import opened
 from sourdine.core import check
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.errors import BudgetExceeded, InvalidParameter, SourdineError
+from sourdine.core.format import counted
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.learning.correlation.stream import NoiseStream
+from sourdine.learning.correlation.stream import NoiseStream, stream_of
+from sourdine.learning.data.trees import Tree, count_of, made_up, part_of, tree_of
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import Engine, Sums
 from sourdine.learning.gradients.noise import gaussian
 from sourdine.learning.gradients.noisy_gradient import NoisyGradient
+from sourdine.learning.gradients.self_test import REHEARSED, compare_gradients
+from sourdine.learning.pricing import PricedPlan
+
+MOST_STEPS = 1 << 40
+_REMEDY = (
+    "Made-up examples were tried. If they cannot be right, call step.check(losses, ...) first, with the "
+    "parts of a small batch of public examples."
+)
 
 
 class Step:
@@ -23,13 +38,18 @@ class Step:
     The noise has a standard deviation of `noise_multiplier` clipping norms, so what a step costs is what the
     accounting says of it and of the way the batches were drawn. With a `correlation` the noise of a step
     takes back some of the noise before it, and what a run costs is what a plan with that correlation says.
+    There are at most `steps` steps: so many as were paid for. `Step.of` takes all of it from a plan, and pays.
+
+    The first `add` tests the gradients of the model on made-up examples before it looks at any.
 
     >>> model = nn.Linear(3, 1)
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    >>> step = Step(model, noise_multiplier=1.1, batch_size=2)
-    >>> step.add(lambda: model(torch.ones(2, 3)).squeeze(1))
+    >>> step = Step(model, noise_multiplier=1.1, batch_size=2, steps=1)
+    >>> step.add(lambda x: model(x).squeeze(1), torch.ones(2, 3))
     >>> step.close()
     >>> optimizer.step()
+    >>> step.left
+    0
     """
 
     def __init__(
@@ -38,37 +58,141 @@ class Step:
         *,
         noise_multiplier: float,
         batch_size: int,
+        steps: int,
         clipping: Clipping | None = None,
+        physical_batch_size: int | None = None,
         correlation: NoiseStream | None = None,
         bits: Bits = SYSTEM,
     ) -> None:
-        self.correlation = correlation
+        self.model, self.correlation = model, correlation
         self.clipping = Flat() if clipping is None else clipping
         deviations = check.positive("Step", "noise_multiplier", noise_multiplier, 1 << 20)
         self.batch_size = check.integer("Step", "batch_size", batch_size, 1, 1 << 40)
+        self.steps = self.left = check.integer("Step", "steps", steps, 1, MOST_STEPS)
+        self.physical_batch_size = (
+            None
+            if physical_batch_size is None
+            else check.integer("Step", "physical_batch_size", physical_batch_size, 1, 1 << 30)
+        )
         self.mechanism = NoisyGradient(sigma=deviations * check.rational("Step", "norm", self.clipping.norm))
         self._engine = Engine(model, self.clipping)
         self._bits = bits
         self._wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
         self._sums: Sums = {}
+        self._tested = False
+        self._pay: Callable[[], None] | None = None
 
-    def add(self, losses: Callable[[], Tensor], *, examples_per_unit: int = 1) -> None:
-        """Take some examples in: `losses` runs the model and gives one loss for each.
+    @classmethod
+    def of(
+        cls,
+        model: nn.Module,
+        plan: PricedPlan,
+        *,
+        clipping: Clipping | None = None,
+        physical_batch_size: int | None = None,
+        ledger: Ledger | Path | str | None = None,
+        purpose: str = "train a model",
+        bits: Bits = SYSTEM,
+    ) -> "Step":
+        """The steps of a plan: its noise, its batch, and as many as it has.
 
-        With `examples_per_unit` above 1, so many examples in a row belong to one person and are clipped
-        together.
+        A ledger, or the one in a file, is charged for all of them with the first, when the model has passed
+        its test and before an example is looked at. The price is that of batches which the plan draws
+        (`plan.draw`, or `loader`) and of no others.
         """
-        if not callable(losses):
-            raise InvalidParameter(
-                "The losses given to Step.add must be a function that runs the model, since gradients are "
-                "noted while it runs. Write step.add(lambda: ...) around the model's call and the loss."
-            )
-        for name, total in self._engine.clipped_sum(losses, examples_per_unit=examples_per_unit).items():
+        step = cls(
+            model,
+            noise_multiplier=plan.noise_multiplier,
+            batch_size=plan.batch_size,
+            steps=plan.steps,
+            clipping=clipping,
+            physical_batch_size=physical_batch_size,
+            correlation=None if plan.factor is None else stream_of(plan.factor, plan.every),
+            bits=bits,
+        )
+        if ledger is not None:
+            spend = plan.spend(step.clipping.norm)
+
+            def pay() -> None:
+                with opened(ledger) as payer:
+                    assert payer is not None
+                    payer.charge(spend, purpose=purpose, secure=bits.secure)
+
+            step._pay = pay
+        return step
+
+    def check(self, losses: Callable[..., Tensor], *examples: object) -> None:
+        """Test the gradients of the model on a few public examples, and not on made-up ones.
+
+        `losses` and the parts of a batch are as in `add`. The error says what is wrong and names the layer.
+        """
+        few = part_of(tree_of(examples), 0, REHEARSED)
+        if count_of(few) < 2:
+            raise InvalidParameter("A test needs two examples at least, to see whether one moves another.")
+        compare_gradients(self.model, _function(losses), few, remedy=_REMEDY)
+        self._tested = True
+
+    def add(self, losses: Callable[..., Tensor], *batch: object, examples_per_unit: int = 1) -> None:
+        """Take some examples in: `losses` runs the model on the parts of a batch and gives one loss for each.
+
+        The parts are tensors whose first axis counts examples, or dicts and lists of them. All that belongs
+        to examples must be among them: a tensor that `losses` takes from elsewhere is not seen. With
+        `examples_per_unit` above 1, so many examples in a row belong to one person and are clipped together.
+        An example that the model cannot run on adds exactly nothing.
+        """
+        self._check_left()
+        parts = tree_of(batch)
+        count = count_of(parts)
+        if not self._tested:
+            compare_gradients(self.model, _function(losses), made_up(parts, REHEARSED), remedy=_REMEDY)
+            self._tested = True
+        self._charge()
+        examples_per_unit = check.integer("Step.add", "examples_per_unit", examples_per_unit, 1, 1 << 20)
+        each = count if self.physical_batch_size is None else self.physical_batch_size * examples_per_unit
+        for start in range(0, count, max(each, 1)):
+            with self._unforeseen():
+                self.take(losses, part_of(parts, start, start + each), examples_per_unit=examples_per_unit)
+
+    def take(self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1) -> None:
+        """Take examples in for a caller that has tested the model and paid.
+
+        Where the model cannot run on a batch it is cut in two, and so on: a unit on which it cannot run alone
+        adds exactly nothing. An error would tell that it is there.
+        """
+        count = count_of(batch)
+
+        def run() -> Tensor:
+            each = losses(*batch)
+            if each.ndim == 1 and len(each) != count:
+                raise InvalidParameter(
+                    f"The losses are {len(each):,} numbers for {count:,} examples. There must be one for "
+                    "each, or parts of an example are clipped on their own. Take the mean over its places."
+                )
+            return each
+
+        try:
+            sums = self._engine.clipped_sum(run, examples_per_unit=examples_per_unit)
+        except (SourdineError, torch.OutOfMemoryError):
+            raise
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as problem:
+            if "allocate" in str(problem):
+                raise  # what memory holds is no secret of an example
+            units = count // examples_per_unit
+            if units < 2:
+                return
+            half = units // 2 * examples_per_unit
+            self.take(losses, part_of(batch, 0, half), examples_per_unit=examples_per_unit)
+            self.take(losses, part_of(batch, half, count), examples_per_unit=examples_per_unit)
+            return
+        for name, total in sums.items():
             exact = total.to(_wide(total.dtype))
             self._sums[name] = self._sums[name].add_(exact) if name in self._sums else exact
 
     def close(self) -> None:
         """Draw the noise of the step and write the noisy mean to `.grad`."""
+        self._check_left()
+        self._charge()
+        self.left -= 1
         sums, self._sums = self._sums, {}
         sigma = float(self.mechanism.sigma)
         sizes = [value.numel() for value in self._wanted.values()]
@@ -88,6 +212,40 @@ class Step:
     def _noise(self, count: int) -> Tensor:
         """Standard normal numbers, one for each parameter."""
         return gaussian(torch.Size((count,)), self._bits)
+
+    def _check_left(self) -> None:
+        if self.left < 1:
+            raise BudgetExceeded(
+                f"All {counted(self.steps, 'step', ',')} that were paid for have been taken. Plan a run with "
+                "more of them, and pay for that.",
+                amount=Fraction(1),
+                left=Fraction(0),
+            )
+
+    def _charge(self) -> None:
+        pay, self._pay = self._pay, None
+        if pay is not None:
+            try:
+                pay()
+            except BaseException:
+                self._pay = pay
+                raise
+
+    @contextmanager
+    def _unforeseen(self) -> Iterator[None]:
+        """Let torch draw, as in dropout, from a start that nobody knows (`fit` does the same)."""
+        with torch.random.fork_rng():
+            torch.manual_seed(int(self._bits.words(1)[0] >> 1))
+            yield
+
+
+def _function(losses: object) -> Callable[..., Tensor]:
+    if not callable(losses):
+        raise InvalidParameter(
+            "The losses given to Step.add must be a function that runs the model on the parts of a batch, "
+            "since gradients are noted while it runs. Write step.add(lambda x, y: ..., inputs, targets)."
+        )
+    return losses
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:

@@ -98,7 +98,7 @@ def test_copies_are_clipped_as_one(monkeypatch: pytest.MonkeyPatch, owned: bool)
 def test_versions_are_averaged() -> None:
     model = nn.Sequential(nn.Flatten(), nn.Linear(192, 2))
     held, labels = images(1), torch.tensor([1])
-    step = Step(model, noise_multiplier=1, batch_size=1, bits=SeededBits(1))
+    step = Step(model, noise_multiplier=1, batch_size=1, steps=1, bits=SeededBits(1))
     four = held.expand(4, 3, 8, 8)
     sums = []
     for inputs, weights, per_unit in ((held, 1.0, 1), (four, 0.25, 4)):

@@ -4,7 +4,7 @@ Nothing outside the audit uses these. A model that was trained by one of them pr
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from torch import Tensor
 from sourdine.audit.training.trace import TrainingFault
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.data.batches import Batches, FixedBatches, Indices, PoissonBatches, shuffled
+from sourdine.learning.data.trees import Tree, count_of
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.step import Step
 
@@ -116,13 +117,9 @@ class DividedByDrawn(Step):
 
     _count = 0
 
-    def add(self, losses: object, *, examples_per_unit: int = 1) -> None:
-        def counted() -> Tensor:
-            values: Tensor = losses()  # type: ignore[operator]
-            self._count += len(values)
-            return values
-
-        super().add(counted, examples_per_unit=examples_per_unit)
+    def take(self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1) -> None:
+        self._count += count_of(batch)
+        super().take(losses, batch, examples_per_unit=examples_per_unit)
 
     def close(self) -> None:
         super().close()

@@ -17,6 +17,7 @@ from torch import Tensor
 from sourdine.audit.training.checks import Floats
 from sourdine.audit.training.probe import TABLE, ProbedExamples
 from sourdine.learning.data.batches import Batches, Indices
+from sourdine.learning.data.trees import Tree
 from sourdine.learning.run import Run
 from sourdine.learning.step import Step
 
@@ -104,8 +105,8 @@ class TracedStep(Step):
         self._norm, self._noise_claimed = float(claimed.clipping.norm), claimed.plan.noise_multiplier
         self._divisor, self._rate = claimed.plan.batch_size, claimed.plan.sampling_rate
 
-    def add(self, losses: Callable[[], Tensor], *, examples_per_unit: int = 1) -> None:
-        self.inner.add(losses, examples_per_unit=examples_per_unit)
+    def take(self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1) -> None:
+        self.inner.take(losses, batch, examples_per_unit=examples_per_unit)
 
     def close(self) -> None:
         requests, self._examples.requests = self._examples.requests, []
@@ -159,6 +160,7 @@ class TracedRun(Run):
             self.task.model,
             noise_multiplier=plan.noise_multiplier,
             batch_size=plan.batch_size,
+            steps=plan.steps,
             clipping=self.clipping,
             bits=self.bits,
         )

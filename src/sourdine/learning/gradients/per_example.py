@@ -202,7 +202,7 @@ def _short_squares(rows: Tensor) -> Tensor:
 
 
 def _squares_of_products(a: Tensor, g: Tensor, off: float) -> Tensor:
-    """An upper bound of |sum of g_t a_t^T|^2 = sum over s, t of (a_s . a_t)(g_s . g_t), as it is added up later.
+    """An upper bound of |sum of g_t a_t^T|^2 = sum over s, t of (a_s . a_t)(g_s . g_t), as added up later.
 
     Terms may cancel almost wholly, and what floats then leave of them in the weighted sum is rounding. In
     whatever order n products are scaled and added up, each entry is off by at most (n + 2) roundings of the

@@ -1,61 +1,98 @@
 """A rehearsal before anything is paid: the engine against one example at a time, on made-up examples."""
 
-import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.learning.data.examples import Batch
+from sourdine.learning.data.examples import Batch, RepeatedExamples, examples_of
+from sourdine.learning.data.trees import Tree, count_of, part_of
 from sourdine.learning.gradients.clipping import Flat
-from sourdine.learning.gradients.engine import Engine
-from sourdine.learning.task import Task
+from sourdine.learning.gradients.engine import Engine, check_model
+from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
 REHEARSED = 6
-_TOLERANCE = 1e-3
+_TOLERANCE = {torch.float16: 2.0**-6, torch.bfloat16: 2.0**-4}  # of the precision in which a model computes
+_FINE = 1e-3
 _REMEDY = "Pass rehearsal=, a few public examples such as (inputs, targets), if made-up ones cannot be right."
+_RANDOM = (nn.modules.dropout._DropoutNd,)
+_RANDOM_INSIDE = (nn.MultiheadAttention, nn.RNNBase)
 
 
-def self_test(task: Task, batch: Batch) -> None:
-    """Raise unless the clipped sum of a batch is what its examples give one by one, and all parameters count.
+def check(model: nn.Module, loss: Losses | None, example: object, *, made_up: bool = True) -> None:
+    """Raise unless a model and its loss can be trained privately, and say why; it costs nothing.
 
-    It works on a copy of the model, whose parameters are moved a little, so that a layer that starts at zero
-    hides nothing behind it. The error names the layer that is at fault.
+    `loss` and `example` are as in `fit`: a function of outputs and targets that gives one number for each
+    example, and inputs and targets, of which only shapes and types are read. The clipped sum of a few made-up
+    examples is compared with plain backward passes, one example at a time. Where made-up numbers cannot be
+    right, pass a few public examples with `made_up=False`.
 
-    >>> from sourdine.learning.task import cross_entropy
+    >>> check(nn.Linear(3, 2), None, (torch.zeros(1, 3), torch.zeros(1, dtype=torch.int64)))
+    """
+    check_model(model)
+    task = Task(model, cross_entropy if loss is None else check_loss(loss))
+    examples = examples_of(example)
+    tried = examples if made_up else RepeatedExamples(examples)
+    remedy = "Pass a few public examples with made_up=False if made-up ones cannot be right."
+    self_test(task, tried.made_up(REHEARSED), remedy=remedy)
+
+
+def self_test(task: Task, batch: Batch, *, remedy: str = _REMEDY) -> None:
+    """Test the gradients of a model and its loss on a batch (`compare_gradients`).
+
     >>> batch = (torch.randn(4, 3), torch.tensor([0, 1, 1, 0]))
     >>> self_test(Task(nn.Linear(3, 2), cross_entropy), batch)
     """
-    moved = Task(_moved(task.model), task.loss)
+    compare_gradients(task.model, lambda *some: task.losses(some), batch, remedy=remedy)
+
+
+def compare_gradients(
+    model: nn.Module, losses: Callable[..., Tensor], batch: Tree, *, remedy: str = _REMEDY
+) -> None:
+    """Raise unless the clipped sum of a batch is what its examples give one by one, and all parameters count.
+
+    `losses` runs the model on the parts of a batch. Meanwhile the model's parameters are moved a little, so
+    that a layer that starts at zero hides nothing behind it; afterwards it is as it was. The error names the
+    layer that is at fault.
+    """
+    precisions: set[torch.dtype] = set()
+    run = lambda: losses(*batch)
     try:
-        _check_buffers(moved, batch)
-        Engine(moved.model, Flat()).clipped_sum(lambda: moved.losses(batch))  # it must run as it will
-        if _is_random(moved, batch):
-            moved.model.eval()  # dropout draws otherwise for a batch than for its examples
-        each = _one_by_one(moved, batch)
-        pairs = [
-            (
-                Engine(moved.model, Flat(norm=norm)).clipped_sum(lambda: moved.losses(batch)),
-                _clipped(each, norm),
-            )
-            for norm in _norms(each)
-        ]
+        with _moved(model), torch.enable_grad():
+            _check_buffers(model, run)
+            with _noted_precisions(model, precisions):
+                Engine(model, Flat()).clipped_sum(run)  # it must run as it will
+            _silence(model, run)
+            each = _one_by_one(model, losses, batch)
+            pairs = [
+                (Engine(model, Flat(norm=norm)).clipped_sum(run), _clipped(each, norm))
+                for norm in _norms(each)
+            ]
     except SourdineError:
         raise
-    except (IndexError, RuntimeError, TypeError, ValueError) as problem:
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as problem:
         raise InvalidParameter(
-            f"The model or its loss failed in a rehearsal: {str(problem).rstrip('. ')}. {_REMEDY}"
+            f"The model or its loss failed in a rehearsal: {str(problem).rstrip('. ')}. {remedy}"
         ) from problem
+    tolerance = max((_TOLERANCE.get(each, _FINE) for each in precisions), default=_FINE)
     for ours, expected in pairs:
-        _compare(moved.model, ours, expected)
+        _compare(model, ours, expected, tolerance, remedy)
 
 
-def _compare(model: nn.Module, ours: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+def _compare(
+    model: nn.Module,
+    ours: Mapping[str, Tensor],
+    expected: Mapping[str, Tensor],
+    tolerance: float,
+    remedy: str,
+) -> None:
     if not all(bool(torch.isfinite(each).all()) for each in expected.values()):
-        raise InvalidParameter(f"The gradients of a rehearsal are not finite. {_REMEDY}")
-    close = _TOLERANCE * max(float(each.abs().max()) for each in expected.values())
+        raise InvalidParameter(f"The gradients of a rehearsal are not finite. {remedy}")
+    close = tolerance * max(float(each.abs().max()) for each in expected.values())
     for name, each in expected.items():
         if float((ours[name] - each).abs().max()) > close:
             raise InvalidParameter(
@@ -70,36 +107,36 @@ def _compare(model: nn.Module, ours: Mapping[str, Tensor], expected: Mapping[str
             )
 
 
-def _check_buffers(task: Task, batch: Batch) -> None:
+def _check_buffers(model: nn.Module, run: Callable[[], object]) -> None:
     """Refuse a model that notes the data in a buffer, which would be handed out with it."""
-    run = Task(copy.deepcopy(task.model), task.loss)
+    before = {name: value.clone() for name, value in model.named_buffers()}
     with torch.no_grad():
-        run.outputs(batch)
-    after = dict(run.model.named_buffers())
-    for name, before in task.model.named_buffers():
-        if not torch.equal(before, after[name]):
+        run()
+    after = dict(model.named_buffers())
+    for name, value in before.items():
+        if name not in after or not torch.equal(value, after[name]):
             raise InvalidParameter(
                 f"The buffer '{name}' of the model changes when the model runs, and no noise would hide what "
                 "it notes of the data, or of how many there are. Take it out, or replace its layer."
             )
 
 
-def _one_by_one(task: Task, batch: Batch) -> dict[str, Tensor]:
+def _one_by_one(model: nn.Module, losses: Callable[..., Tensor], batch: Tree) -> dict[str, Tensor]:
     """The gradients of the examples by plain backward passes, the first axis counting examples."""
-    wanted = {name: value for name, value in task.model.named_parameters() if value.requires_grad}
+    wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
     rows: dict[str, list[Tensor]] = {name: [] for name in wanted}
-    for i in range(len(batch[-1])):
-        losses = task.losses(tuple(each[i : i + 1] for each in batch))
-        if losses.ndim != 1:
+    for i in range(count_of(batch)):
+        each = losses(*part_of(batch, i, i + 1))
+        if each.ndim != 1:
             raise InvalidParameter(
                 "The loss of a batch of one example must be a row of one number, as for any other batch: a "
                 "run may draw one. A squeeze() without an axis takes too many away. Use squeeze(1)."
             )
         gradients: Sequence[Tensor | None] = torch.autograd.grad(
-            losses.sum(), list(wanted.values()), allow_unused=True
+            each.sum(), list(wanted.values()), allow_unused=True
         )
         for (name, value), gradient in zip(wanted.items(), gradients, strict=True):
-            rows[name].append(torch.zeros_like(value) if gradient is None else gradient)
+            rows[name].append(torch.zeros_like(value) if gradient is None else gradient.to_dense())
     return {name: torch.stack(each) for name, each in rows.items()}
 
 
@@ -120,23 +157,78 @@ def _norms(rows: Mapping[str, Tensor]) -> tuple[float, float]:
 def _clipped(rows: Mapping[str, Tensor], norm: float) -> dict[str, Tensor]:
     """The sum of the gradients, each clipped to a norm."""
     weights = norm / _lengths(rows).clamp(min=norm)
-    return {name: torch.tensordot(weights.to(each), each, dims=1) for name, each in rows.items()}
+    return {
+        name: torch.tensordot(weights, each.to(weights.dtype), dims=1).to(torch.float32)
+        for name, each in rows.items()
+    }
 
 
-def _moved(model: nn.Module) -> nn.Module:
-    twin = copy.deepcopy(model).train()
+@contextmanager
+def _moved(model: nn.Module) -> Iterator[None]:
+    """Move the parameters of a model a little while the block lasts, and leave all as it was."""
     source = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for value in twin.parameters():
-            if value.requires_grad:
-                step = torch.randn(value.shape, generator=source).mul_(0.05)
-                value.add_(step.to(value))
-    return twin
+    values = [(value, value.detach().clone()) for value in model.parameters() if value.requires_grad]
+    buffers = [
+        (layer._buffers, name, value, value.clone())
+        for layer in model.modules()
+        for name, value in layer._buffers.items()
+        if value is not None
+    ]
+    modes = [(layer, layer.training) for layer in model.modules()]
+    shares = [(layer, layer.dropout) for layer in model.modules() if isinstance(layer, _RANDOM_INSIDE)]
+    with torch.random.fork_rng():
+        try:
+            with torch.no_grad():
+                for value, _ in values:
+                    value.add_(torch.randn(value.shape, generator=source).mul_(0.05).to(value))
+            yield
+        finally:
+            with torch.no_grad():
+                for value, before in values:
+                    value.copy_(before)
+                for home, name, buffer, content in buffers:
+                    home[name] = buffer.copy_(content)
+            for layer, training in modes:
+                layer.training = training
+            for layer, dropout in shares:
+                layer.dropout = dropout
 
 
-def _is_random(task: Task, batch: Batch) -> bool:
+@contextmanager
+def _noted_precisions(model: nn.Module, found: set[torch.dtype]) -> Iterator[None]:
+    """Note in what precision the layers of a model compute while the block lasts."""
+
+    def note(layer: nn.Module, args: object, out: Any) -> None:
+        if isinstance(out, Tensor) and out.is_floating_point():
+            found.add(out.dtype)
+
+    handles = [layer.register_forward_hook(note) for layer in model.modules()]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _silence(model: nn.Module, run: Callable[[], Tensor]) -> None:
+    """Let a model draw nothing at random: dropout draws otherwise for a batch than for its examples.
+
+    Other layers stay as they train if they can: one may mix examples in training alone.
+    """
+    if not _is_random(run):
+        return
+    for layer in model.modules():
+        if isinstance(layer, _RANDOM):
+            layer.training = False
+        elif isinstance(layer, _RANDOM_INSIDE):
+            layer.dropout = 0.0
+    if _is_random(run):
+        model.eval()
+
+
+def _is_random(run: Callable[[], Tensor]) -> bool:
     with torch.no_grad():
-        return not torch.equal(task.losses(batch), task.losses(batch))
+        return not torch.equal(run(), run())
 
 
 def _place(model: nn.Module, name: str) -> str:

@@ -24,8 +24,8 @@ def check_uses(losses: Tensor, calls: Sequence[Call], known: Mapping[int, str]) 
     noted = [call for call in calls if isinstance(call, Noted)]
     spans: defaultdict[str, list[range]] = defaultdict(list)
     for call in noted:
-        for name in call.names.values():
-            spans[name].append(call.span)
+        for known_name in call.names.values():
+            spans[known_name].append(call.span)
     exits = _Exits(noted)
     for user, used in _links(losses.grad_fn):
         tensor = getattr(used, "variable", None)
@@ -38,23 +38,23 @@ def check_uses(losses: Tensor, calls: Sequence[Call], known: Mapping[int, str]) 
         elif (name := known.get(id(tensor))) is not None:
             if not any(number(user) in span for span in spans[name]):
                 raise InvalidParameter(
-                    f"The parameter '{name}' is used outside of the layer that holds it: by a function such as "
-                    "torch.nn.functional.linear, or in a penalty. Its gradient cannot be had there one example "
-                    "at a time. Call a layer that holds it (a tied head is an nn.Linear whose weight is set "
-                    "to that of the embedding), and leave penalties to the optimizer's weight_decay."
+                    f"The parameter '{name}' is used outside of the layer that holds it: by a function such "
+                    "as torch.nn.functional.linear, or in a penalty. Its gradient cannot be had there one "
+                    "example at a time. Call a layer that holds it (a tied head is an nn.Linear whose weight "
+                    "is set to that of the embedding), and leave penalties to the optimizer's weight_decay."
                 )
         elif isinstance(tensor, nn.Parameter):
             raise InvalidParameter(
-                f"The loss depends on a parameter of shape {tuple(tensor.shape)} that is not one of the model "
-                "that is trained, so it would do nothing. It may be one of the model that was passed, of "
-                "which a copy is trained: leave penalties to the optimizer's weight_decay. Make a part with "
-                "parameters of its own a layer of the model, or freeze it with requires_grad_(False)."
+                f"The loss depends on a parameter of shape {tuple(tensor.shape)} that is not one of the "
+                "model that is trained, so it would do nothing. It may be one of the model that was passed, "
+                "of which a copy is trained: leave penalties to the optimizer's weight_decay. Make a part "
+                "with parameters of its own a layer of the model, or freeze it with requires_grad_(False)."
             )
 
 
 def number(node: Node) -> int:
     """The place of a node in the order in which nodes were made."""
-    return int(node._sequence_nr())  # type: ignore[attr-defined]
+    return int(node._sequence_nr())
 
 
 def next_number() -> int:
@@ -67,7 +67,7 @@ class _Exits:
 
     def __init__(self, noted: Sequence[Noted]) -> None:
         self._calls = [(call.span, {edge.node for edge in call.edges}, call.where) for call in noted]
-        self._owner = {}
+        self._owner: dict[int, list[int]] = {}
         for place, (span, _, _) in enumerate(self._calls):
             for inside in span:
                 self._owner.setdefault(inside, []).append(place)

@@ -55,13 +55,17 @@ def cycle(
     watch(Stage.BATCH)
     stepper = optimizer([value for value in task.model.parameters() if value.requires_grad])
     size = len(taken[0])
-    step = Step(task.model, noise_multiplier=1.0, batch_size=size, clipping=clipping) if private else None
+    step = (
+        Step(task.model, noise_multiplier=1.0, batch_size=size, steps=2, clipping=clipping)
+        if private
+        else None
+    )
 
     def add() -> None:
         if step is None:
             task.losses(taken).mean().backward()  # type: ignore[no-untyped-call]
         else:
-            step.add(lambda: task.losses(taken), examples_per_unit=examples_per_unit)
+            step.take(task.losses, (taken,), examples_per_unit=examples_per_unit)
 
     def close() -> None:
         if step is not None:

@@ -1,0 +1,90 @@
+"""Batches as the accounting needs them, by torch's own DataLoader."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch import Tensor
+from torch.utils._pytree import tree_map_only
+from torch.utils.data import DataLoader, Dataset, TensorDataset, default_collate
+
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.learning.pricing import PricedPlan
+
+
+def loader(
+    data: object,
+    plan: PricedPlan,
+    *,
+    collate_fn: Callable[[list[Any]], Any] = default_collate,
+    num_workers: int = 0,
+    bits: Bits = SYSTEM,
+) -> DataLoader[Any]:
+    """A DataLoader that gives the batches of a plan, as many as it has steps, for a loop of one's own.
+
+    `data` is a Dataset with a length, or tensors of equal length. A batch in which nobody was drawn comes as
+    tensors without rows, and takes a step like any other. To go through it twice is to draw twice as many
+    batches as were paid for. `collate_fn` sees the examples of a batch together: where it pads all to the
+    longest, one example moves others by that, so let it pad to a fixed length.
+
+    >>> import torch
+    >>> from sourdine.learning import TrainingPlan, plan
+    >>> priced = plan(TrainingPlan(epsilon=3, delta=1e-4, epochs=2, batch_size=5), size=20)
+    >>> len(list(loader((torch.zeros(20, 3), torch.zeros(20)), priced)))
+    8
+    """
+    dataset = _dataset(data)
+    if len(dataset) != plan.size and not plan.batches.hides_size:  # type: ignore[arg-type]
+        must = f"be drawn for the {len(dataset):,} examples of the data"  # type: ignore[arg-type]
+        raise check.fail("loader", "plan", must, plan.size, "Make it with size=len(dataset).")
+    return DataLoader(
+        dataset,
+        batch_sampler=_Drawn(plan, len(dataset), bits),  # type: ignore[arg-type]
+        collate_fn=_Collate(dataset, collate_fn),
+        num_workers=check.integer("loader", "num_workers", num_workers, 0, 1 << 12),
+    )
+
+
+class _Drawn:
+    """The places of every batch of a plan."""
+
+    def __init__(self, plan: PricedPlan, present: int, bits: Bits) -> None:
+        self._plan, self._present, self._bits = plan, present, bits
+
+    def __len__(self) -> int:
+        return self._plan.steps
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for places in self._plan.draw(self._bits, present=self._present):
+            yield places.tolist()
+
+
+class _Collate:
+    """Makes a batch of examples, also of none."""
+
+    def __init__(self, dataset: Dataset[Any], collate: Callable[[list[Any]], Any]) -> None:
+        self._dataset, self._collate = dataset, collate
+
+    def __call__(self, examples: list[Any]) -> Any:
+        if examples:
+            return self._collate(examples)
+        one = self._collate([self._dataset[0]])  # for its shapes, which count as public
+        return tree_map_only(Tensor, lambda each: each[:0], dict(one) if hasattr(one, "keys") else one)
+
+
+def _dataset(data: object) -> Dataset[Any]:
+    if isinstance(data, Dataset) and hasattr(data, "__len__"):
+        return data
+    if isinstance(data, tuple | list) and data and all(isinstance(each, Tensor) for each in data):
+        return TensorDataset(*data)
+    if (
+        hasattr(data, "__len__")
+        and hasattr(data, "__getitem__")
+        and not isinstance(data, tuple | list | dict)
+    ):
+        return data  # type: ignore[return-value]  # datasets of others
+    raise InvalidParameter(
+        f"The 'data' of loader cannot be a {type(data).__name__}. It must be a Dataset with a length, or a "
+        "tuple of tensors. Of a DataLoader pass its dataset: batches are drawn anew."
+    )
