@@ -38,7 +38,7 @@ class Step:
     The noise has a standard deviation of `noise_multiplier` clipping norms, so what a step costs is what the
     accounting says of it and of the way the batches were drawn. With a `correlation` the noise of a step
     takes back some of the noise before it, and what a run costs is what a plan with that correlation says.
-    There are at most `steps` steps: so many as were paid for. `Step.of` takes all of it from a plan, and pays.
+    At most `steps` of them are taken, which is what was paid for. `Step.of` takes all from a plan, and pays.
 
     The first `add` tests the gradients of the model on made-up examples before it looks at any.
 

@@ -195,12 +195,12 @@ def _moved(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _noted_precisions(model: nn.Module, found: set[torch.dtype]) -> Iterator[None]:
+def _noted_precisions(model: nn.Module, types: set[torch.dtype]) -> Iterator[None]:
     """Note in what precision the layers of a model compute while the block lasts."""
 
     def note(layer: nn.Module, args: object, out: Any) -> None:
         if isinstance(out, Tensor) and out.is_floating_point():
-            found.add(out.dtype)
+            types.add(out.dtype)
 
     handles = [layer.register_forward_hook(note) for layer in model.modules()]
     try:

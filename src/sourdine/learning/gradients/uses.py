@@ -83,7 +83,7 @@ class _Exits:
 
 def _links(root: Node | None) -> Iterator[tuple[Node, Node]]:
     """All pairs of nodes in a graph of which the first uses the second."""
-    seen, left = {root}, [root]
+    nodes, left = {root}, [root]
     while left:
         node = left.pop()
         if node is None:
@@ -92,6 +92,6 @@ def _links(root: Node | None) -> Iterator[tuple[Node, Node]]:
             if other is None:
                 continue
             yield node, other
-            if other not in seen:
-                seen.add(other)
+            if other not in nodes:
+                nodes.add(other)
                 left.append(other)
