@@ -272,9 +272,10 @@ def test_a_penalty_over_parameters_is_refused() -> None:
     with pytest.raises(InvalidParameter, match=r"not one of the model.*weight_decay"):
         Step(model, noise_multiplier=1.0, batch_size=5, steps=1).add(penalised(model, small()), x, y)
     plan = learning.TrainingPlan(epsilon=3, delta=1e-2, epochs=1, batch_size=5)
+    first = model.get_parameter("0.bias")
     plain = lambda out, y: nn.functional.cross_entropy(out, y, reduction="none")
     with pytest.raises(InvalidParameter, match=r"not one of the model.*weight_decay"):
-        learning.fit(model, (x, y), plan, loss=lambda out, y: plain(out, y) + model[0].bias.square().sum())
+        learning.fit(model, (x, y), plan, loss=lambda out, y: plain(out, y) + first.square().sum())
 
 
 def test_the_test_leaves_the_model_as_it_was() -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -17,7 +18,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.pld.accountant import PLD
 from sourdine.core.distance import Neighbours
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
 from sourdine.learning.averaging import Average
@@ -65,7 +66,9 @@ class Run:
 
     def done(self, file: Checkpoint | None, ledger: Ledger | None, purpose: str) -> Trained:
         """Pay, or find in the checkpoint that it was paid; train; hand over."""
-        moving = _Moving(self)  # made before paying: a bad optimizer costs nothing
+        moving = _Moving(self, self.task.model, self.made_step())
+        if file is None or not file.path.exists():
+            self._rehearse()  # before paying: a mistake costs nothing
         spend = self.plan.spend(self.clipping.norm)
         state = None if file is None else file.load()
         if state is None:
@@ -112,6 +115,28 @@ class Run:
             max_examples_per_unit=self._per_unit,
             resumed=resumed,
         )
+
+    def _rehearse(self) -> None:
+        """Take a step with made-up examples on a copy of the model, and all steps of the schedule."""
+        task = replace(self.task, model=copy.deepcopy(self.task.model))
+        step = Step.of(task.model, self.plan, clipping=self.clipping)
+        with warnings.catch_warnings(), torch.random.fork_rng():
+            warnings.simplefilter("ignore")
+            moving = _Moving(self, task.model, step)
+            step.take(task.losses, (self.examples.made_up(2 * self._per_unit * self.copies),))
+            try:
+                moving.close()
+                moving.follow_schedule(self.plan.steps - 1)
+                if self.public is not None:
+                    replace(self, task=task)._judged_part(np.arange(min(2, self.public.size)))
+            except SourdineError:
+                raise
+            except Exception as problem:
+                raise InvalidParameter(
+                    "The optimizer, its schedule or the public examples cannot go through the "
+                    f"{counted(self.plan.steps, 'step')} of the run: {str(problem).rstrip('. ')}. Nothing "
+                    "was paid for. Mend what is named there."
+                ) from problem
 
     def made_step(self) -> Step:
         """What clips and adds the noise; an audit has a kind of run of its own, which watches it."""
@@ -216,12 +241,16 @@ class Run:
         """One logical batch, in physical ones."""
         for start in range(0, len(units), self.physical_batch_size):
             some = units[start : start + self.physical_batch_size]
+            weights: Tensor | None
             if self.units is None:
-                batch, weights = self.examples.batch(some), self._shares(len(some))
+                batch, fits = self.examples.fitting(some)
+                weights = self._shares(len(some))
             else:
                 chosen = self.units.draw(some, self.bits)
-                batch = self.examples.batch(chosen.places)
+                batch, fits = self.examples.fitting(chosen.places)
                 weights = torch.from_numpy(np.repeat(chosen.weights, self.copies) / np.float32(self.copies))
+            if fits is not None:  # what does not fit adds exactly nothing
+                weights = fits.float() if weights is None else weights * fits
             moving.step.take(
                 self.task.losses,
                 (batch, weights),
@@ -269,17 +298,27 @@ class Run:
         if self.public is None:
             return now
         losses, hits, size = 0.0, 0, self.public.size
-        classes = self.task.loss is cross_entropy and self.public.like()[-1].ndim == 1
         self.task.model.eval()
         with torch.no_grad(), moving.averaged():
             for start in range(0, size, _AT_ONCE):
-                batch = self.public.batch(np.arange(start, min(start + _AT_ONCE, size)))
-                outputs, targets = self.task.outputs(batch)
-                losses += float(self.task.loss(outputs, targets).sum())
-                if classes:
-                    hits += int((outputs.argmax(1) == targets).sum())
+                some, right = self._judged_part(np.arange(start, min(start + _AT_ONCE, size)))
+                losses += some
+                hits += right
         self.task.model.train()
-        return replace(now, loss=losses / size, accuracy=hits / size if classes else None)
+        return replace(now, loss=losses / size, accuracy=hits / size if self._has_classes else None)
+
+    @property
+    def _has_classes(self) -> bool:
+        return (
+            self.public is not None and self.task.loss is cross_entropy and self.public.like()[-1].ndim == 1
+        )
+
+    def _judged_part(self, places: Indices) -> tuple[float, int]:
+        """The loss on some public examples, and how many classes are right."""
+        assert self.public is not None
+        outputs, targets = self.task.outputs(self.public.batch(places))
+        right = int((outputs.argmax(1) == targets).sum()) if self._has_classes else 0
+        return float(self.task.loss(outputs, targets).sum()), right
 
 
 @contextmanager
@@ -298,8 +337,8 @@ def _unforeseen(bits: Bits) -> Iterator[None]:
 class _Moving:
     """What changes from step to step."""
 
-    def __init__(self, run: Run) -> None:
-        self._model = run.task.model
+    def __init__(self, run: Run, model: nn.Module, step: Step) -> None:
+        self._model, self.step = model, step
         wanted = [value for value in self._model.parameters() if value.requires_grad]
         self._optimizer = run.optimizer(wanted)
         if isinstance(self._optimizer, LBFGS):
@@ -307,9 +346,15 @@ class _Moving:
                 "LBFGS looks at the data again and again within one step, and each look would cost. "
                 "Take an optimizer that needs one gradient a step, such as SGD or Adam."
             )
+        if {id(each) for group in self._optimizer.param_groups for each in group["params"]} - {
+            id(each) for each in wanted
+        }:
+            raise InvalidParameter(
+                "The 'optimizer' must step the parameters that it is given, since a copy of the model is "
+                "trained: it steps others. Write lambda parameters: torch.optim.SGD(parameters, lr=0.1)."
+            )
         self._schedule = None if run.schedule is None else run.schedule(self._optimizer)
         self._average = None if run.averaging is None else Average(self._model, run.averaging)
-        self.step = run.made_step()
 
     def close(self) -> None:
         self.step.close()
@@ -318,6 +363,11 @@ class _Moving:
             self._schedule.step()
         if self._average is not None:
             self._average.take()
+
+    def follow_schedule(self, steps: int) -> None:
+        """Let the schedule alone go so many steps, to see that it can."""
+        for _ in range(steps if self._schedule is not None else 0):
+            self._schedule.step()
 
     def averaged(self) -> Any:
         return nullcontext() if self._average is None else self._average.applied()

@@ -120,6 +120,10 @@ class AugmentedExamples(Examples):
         images, *others = self._examples.batch(np.repeat(places, self._augmentation.copies))
         return (self._augmentation.apply(images, self._bits), *others)
 
+    def fitting(self, places: Indices) -> tuple[Batch, Tensor | None]:
+        (images, *others), fits = self._examples.fitting(np.repeat(places, self._augmentation.copies))
+        return (self._augmentation.apply(images, self._bits), *others), fits
+
     def like(self) -> Batch:
         return self._examples.like()
 

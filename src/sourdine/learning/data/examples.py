@@ -37,6 +37,13 @@ class Examples(ABC):
     def batch(self, places: Indices) -> Batch:
         """The examples at some places, in order."""
 
+    def fitting(self, places: Indices) -> tuple[Batch, Tensor | None]:
+        """The same, with made-up examples for those that are not like the first, and which are; None if all.
+
+        An error would tell that somebody's example is odd.
+        """
+        return self.batch(places), None
+
     @abstractmethod
     def like(self) -> Batch:
         """Tensors of one example, to look at their shapes and types, which count as public."""
@@ -87,6 +94,21 @@ class Items(Examples):
                 "not to that of others in its batch, which would make one depend on them."
             )
         return tuple(torch.cat(parts) for parts in zip(*each, strict=True))
+
+    def fitting(self, places: Indices) -> tuple[Batch, Tensor | None]:
+        spare, like = self.made_up(1), [(each.shape, each.dtype) for each in self.like()]
+        each = []
+        for place in places:
+            try:
+                one = self._one(int(place))
+            except MemoryError:
+                raise
+            except Exception:  # whatever a Dataset says of an example must not be heard
+                one = ()
+            each.append(one if [(part.shape, part.dtype) for part in one] == like else spare)
+        fits = torch.tensor([one is not spare for one in each])
+        batch = tuple(torch.cat(parts) for parts in zip(*each, strict=True))
+        return batch, None if bool(fits.all()) else fits
 
     def _one(self, place: int) -> Batch:
         batch = self._collate([self._dataset[place]])
