@@ -308,12 +308,12 @@ def test_no_step_is_taken_that_was_not_paid() -> None:
     step = Step(model, noise_multiplier=1.0, batch_size=4, steps=2)
     step.close()
     step.close()
-    before = some(model[0].weight.grad).clone()
+    before = some(model.get_parameter("0.weight").grad).clone()
     with pytest.raises(BudgetExceeded, match="All 2 steps that were paid for"):
         step.add(losses(model), torch.randn(4, 4), torch.zeros(4, dtype=torch.int64))
     with pytest.raises(BudgetExceeded, match="All 2 steps"):
         step.close()
-    assert torch.equal(some(model[0].weight.grad), before)
+    assert torch.equal(some(model.get_parameter("0.weight").grad), before)
 
 
 def test_the_steps_of_a_plan_are_paid_once_and_after_the_test(tmp_path: Path) -> None:

@@ -366,8 +366,9 @@ class _Moving:
 
     def follow_schedule(self, steps: int) -> None:
         """Let the schedule alone go so many steps, to see that it can."""
-        for _ in range(steps if self._schedule is not None else 0):
-            self._schedule.step()
+        if self._schedule is not None:
+            for _ in range(steps):
+                self._schedule.step()
 
     def averaged(self) -> Any:
         return nullcontext() if self._average is None else self._average.applied()
