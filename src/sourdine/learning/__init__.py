@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from sourdine.learning.data.batches import PoissonBatches as PoissonBatches
     from sourdine.learning.data.batches import ShuffledBatches as ShuffledBatches
     from sourdine.learning.data.batches import TruncatedBatches as TruncatedBatches
-    from sourdine.learning.data.loader import loader as loader
     from sourdine.learning.data.units import UnitIds as UnitIds
+    from sourdine.learning.dataloader import loader as loader
     from sourdine.learning.execution import Execution as Execution
     from sourdine.learning.fitting import fit as fit
     from sourdine.learning.forecast import measure as measure
@@ -88,7 +88,7 @@ _HOMES = {
     "card_of": "learning.result",
     "check": "learning.gradients.self_test",
     "fit": "learning.fitting",
-    "loader": "learning.data.loader",
+    "loader": "learning.dataloader",
     "measure": "learning.forecast",
     "memory_of": "learning.memory.dry_run",
     "plan": "learning.planning",

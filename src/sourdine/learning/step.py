@@ -4,16 +4,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
+from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, SourdineError
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.learning.correlation.factor import Factor
 from sourdine.learning.correlation.stream import NoiseStream, stream_of
 from sourdine.learning.data.trees import Tree, count_of, made_up, part_of, tree_of
 from sourdine.learning.gradients.clipping import Clipping, Flat
@@ -21,13 +24,28 @@ from sourdine.learning.gradients.engine import Engine, Sums
 from sourdine.learning.gradients.noise import gaussian
 from sourdine.learning.gradients.noisy_gradient import NoisyGradient
 from sourdine.learning.gradients.self_test import REHEARSED, compare_gradients
-from sourdine.learning.pricing import PricedPlan
 
 MOST_STEPS = 1 << 40
 _REMEDY = (
     "Made-up examples were tried. If they cannot be right, call step.check(losses, ...) first, with the "
     "parts of a small batch of public examples."
 )
+
+
+class StepPlan(Protocol):
+    """What steps need of a plan that has a price (`PricedPlan`)."""
+
+    @property
+    def noise_multiplier(self) -> float: ...
+    @property
+    def batch_size(self) -> int: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def factor(self) -> Factor | None: ...
+    @property
+    def every(self) -> int: ...
+    def spend(self, norm: float = ...) -> Spend: ...
 
 
 class Step:
@@ -86,7 +104,7 @@ class Step:
     def of(
         cls,
         model: nn.Module,
-        plan: PricedPlan,
+        plan: StepPlan,
         *,
         clipping: Clipping | None = None,
         physical_batch_size: int | None = None,
