@@ -203,6 +203,24 @@ def _added(examples_per_unit: int) -> Any:
     )
 
 
+def _taken(examples_per_unit: int) -> Any:
+    torch, x, y = _torch()
+    model = _linear()
+    step = learning.Step(model, noise_multiplier=1.0, batch_size=10, steps=1, bits=SeededBits(1))
+    losses = lambda x, y: torch.nn.functional.cross_entropy(model(x), y, reduction="none")
+    step.take(losses, (x, y), examples_per_unit=examples_per_unit)
+
+
+def _plan_of_forty() -> Any:
+    return learning.plan(
+        learning.TrainingPlan(noise_multiplier=2, delta=0.01, epochs=1, batch_size=10), size=40
+    )
+
+
+def _loaded(**given: Any) -> int:
+    return len(learning.loader(_torch()[1:], _plan_of_forty(), **given))
+
+
 def _solve(**given: Any) -> Any:
     _, x, y = _torch()
     found = learning.solve((x, y), bits=SeededBits(1), **given)
@@ -876,6 +894,15 @@ LEARNING = {
     ),
     "learning.Step": of(_step, noise_multiplier=2, batch_size=10, steps=3, physical_batch_size=4),
     "learning.Step.add": of(_added, examples_per_unit=1),
+    "learning.Step.of": of(
+        lambda **n: learning.Step.of(_linear(), _plan_of_forty(), **n).physical_batch_size,
+        physical_batch_size=4,
+    ),
+    "learning.Step.take": of(_taken, examples_per_unit=1),
+    "learning.PricedPlan.draw": of(
+        lambda **n: len(list(_plan_of_forty().draw(SeededBits(1), **n))), present=30
+    ),
+    "learning.loader": of(_loaded, num_workers=0),
     "learning.fit": of(lambda **n: _fit(plan=_TWO_STEPS, **n), averaging=HALF),
     "learning.Checkpoint": (
         Example(lambda every: learning.Checkpoint("run", every=every).every, {"every": 2}),
