@@ -57,7 +57,7 @@ def run(oracle: WordTree, words: list[str], people: int, seed: int) -> dict[str,
     parts, bits = oracle.parts(words), SeededBits(seed)
     rows: NDArray[np.uint8] = np.concatenate(
         [
-            oracle.encode(parts[some], exact.uniform(oracle.levels, len(some), bits), bits)
+            oracle.encode(parts[some], exact.uniform(oracle.depth, len(some), bits), bits)
             for some in np.array_split(answers, -(-people // _CHUNK))
         ]
     )

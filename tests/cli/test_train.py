@@ -285,8 +285,8 @@ def test_a_table_is_learnt_by_its_declarations(here: Path) -> None:
         ),
         (
             ("plan", "--epsilon", 1, "-s", 100, "--sampler", "luck", "-b", 4),
-            "The 'sampler' of TrainingPlan must be one of poisson, fixed, shuffle, truncated, allocation. "
-            "Got 'luck'.",
+            "The 'sampler' of TrainingPlan must be one of poisson, fixed, shuffle, truncated, "
+            "allocation, cyclic. Got 'luck'.",
         ),
         (
             ("plan", "--epsilon", 1, "-s", 100, "-m", "cnn", "--shape", "12"),

@@ -17,7 +17,7 @@ def reports(oracle: WordTree, words: dict[str, int], seed: int) -> np.ndarray:
     answers = np.repeat(np.arange(len(words)), list(words.values()))
     bits = SeededBits(seed)
     return oracle.encode(
-        oracle.parts(list(words))[answers], exact.uniform(oracle.levels, len(answers), bits), bits
+        oracle.parts(list(words))[answers], exact.uniform(oracle.depth, len(answers), bits), bits
     )
 
 

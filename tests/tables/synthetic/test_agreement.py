@@ -11,7 +11,7 @@ from sourdine.tables.synthetic.agreement import mean_total, on_simplex, weighted
 numbers = st.floats(-50, 100)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(arrays(np.float64, 5, elements=numbers), arrays(np.float64, 5, elements=st.floats(0.5, 9)))
 def test_the_projection_is_the_nearest_point_of_the_simplex(
     values: np.ndarray, variances: np.ndarray
@@ -33,7 +33,7 @@ def test_nothing_is_left_of_an_empty_total() -> None:
     assert mean_total([(-5.0, 1.0), (-3.0, 2.0)]) == 0
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     arrays(np.float64, (4, 3), elements=numbers),
     arrays(np.float64, 4, elements=st.floats(0, 40)),

@@ -23,7 +23,7 @@ def star(rows: float = 4000.0) -> PartModel:
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(arrays(np.float64, (3, 4), elements=st.floats(0, 9)), st.integers(0, 1000), st.integers(0, 2**32))
 def test_shares_are_rounded_up_or_down_and_add_up(weights: np.ndarray, total: int, seed: int) -> None:
     totals = np.array([total, 2 * total, 0])

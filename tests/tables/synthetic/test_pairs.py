@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sourdine.tables.synthetic.pairs import blocks, count_cells, pair_table, pair_tables
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=7), st.integers(0, 60), st.integers(0, 2**32))
 def test_every_pair_is_counted_as_one_by_one(sizes: list[int], count: int, seed: int) -> None:
     dice = np.random.default_rng(seed)
@@ -23,7 +23,6 @@ def test_every_pair_is_counted_as_one_by_one(sizes: list[int], count: int, seed:
         assert (pair_table(codes, sizes, (a, b)) == expected).all()
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 2000), min_size=1, max_size=40))
 def test_blocks_hold_each_column_once_and_few_cells(sizes: list[int]) -> None:
     packed = blocks(sizes)

@@ -43,7 +43,7 @@ class WordMemo:
     @property
     def level(self) -> int:
         """The level of this device, from 0 on: a power of 2 of them, so the first byte has no bias."""
-        return hmac.digest(self._secret, _LEVEL + self._identity, "sha256")[0] % self.oracle.levels
+        return hmac.digest(self._secret, _LEVEL + self._identity, "sha256")[0] % self.oracle.depth
 
     def row(self, word: str) -> Bytes:
         """The report of a word, a row of bytes."""

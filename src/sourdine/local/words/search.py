@@ -77,16 +77,16 @@ def find_words(
     prefixes = np.zeros((1, 0), np.int64)
     supports = np.zeros(0, np.int64)
     candidates = threshold = 0
-    for level in range(oracle.levels):
+    for level in range(oracle.depth):
         chosen = levels == level
         sheet = LevelReports.of(oracle, responses[chosen], seeds[chosen])
         over = ends(prefixes[:, -1]) if level else np.zeros(1, np.bool_)
         parts = [valid[:1] if each else valid for each in over]  # after an end, the part of ends alone
         candidates = sum(map(len, parts))
-        last = level + 1 == oracle.levels
+        last = level + 1 == oracle.depth
         threshold = _threshold(int(chosen.sum()), oracle.channel.q, rate / candidates) if last else 0
         prefixes, supports = _best(sheet, prefixes, parts, most=None if last else keep, least=threshold)
-    whole = int((levels == oracle.levels - 1).sum())
+    whole = int((levels == oracle.depth - 1).sum())
     value = oracle.channel.estimate(supports / max(whole, 1))
     lower, upper = _intervals(oracle, supports, threshold, whole, level_of_confidence)
     words = tuple(
@@ -125,8 +125,8 @@ def least_share(oracle: WordTree, reports: int, *, keep: int = 64, false_rate: f
     count = check.integer(owner, "reports", reports, 1, 1 << 40)
     keep = check.integer(owner, "keep", keep, 1, 1 << 12)
     rate = float(check.between(owner, "false_rate", false_rate, _LEAST_RATE, Fraction(1, 2)))
-    whole = max(1, count // oracle.levels)
-    candidates = int(written(oracle.alphabet).sum()) * (keep if oracle.levels > 1 else 1)
+    whole = max(1, count // oracle.depth)
+    candidates = int(written(oracle.alphabet).sum()) * (keep if oracle.depth > 1 else 1)
     return float(oracle.channel.estimate(_threshold(whole, oracle.channel.q, rate / candidates) / whole))
 
 

@@ -50,7 +50,7 @@ class WordTree(Oracle):
     given (0), g is the one of least variance (docs/guarantees/words.md).
 
     >>> oracle = WordTree(epsilon=2)
-    >>> oracle.groups, oracle.digits, oracle.levels, oracle.width
+    >>> oracle.groups, oracle.digits, oracle.depth, oracle.width
     (8, 5, 4, 9)
     """
 
@@ -82,7 +82,7 @@ class WordTree(Oracle):
         )
 
     @property
-    def levels(self) -> int:
+    def depth(self) -> int:
         """How many parts a word has, and how many lengths a prefix."""
         return self.letters // PART
 
@@ -108,7 +108,7 @@ class WordTree(Oracle):
 
     @property
     def width(self) -> int:
-        return 1 + _SEED * self.levels
+        return 1 + _SEED * self.depth
 
     @property
     def spend(self) -> Spend:
@@ -122,9 +122,9 @@ class WordTree(Oracle):
         """
         share = 1 / self.groups
         kinds = []
-        for same in range(self.levels):
-            apart = (1 - same / self.levels) * (1 - share)
-            third = share * (1 - same / self.levels) * (1 - share) ** 2
+        for same in range(self.depth):
+            apart = (1 - same / self.depth) * (1 - share)
+            third = share * (1 - same / self.depth) * (1 - share) ** 2
             kinds.append(Favours(each=share, alone=share * apart, both=share * (1 - apart), third=third))
         return tuple(kinds)
 
@@ -154,9 +154,7 @@ class WordTree(Oracle):
         rows = np.empty((len(parts), self.width), np.uint8)
         for start in range(0, len(parts), _CHUNK):
             some = parts[start : start + _CHUNK]
-            rows[start : start + _CHUNK] = self.encode(
-                some, exact.uniform(self.levels, len(some), bits), bits
-            )
+            rows[start : start + _CHUNK] = self.encode(some, exact.uniform(self.depth, len(some), bits), bits)
         return rows.reshape(*array.shape, self.width)
 
     def parts(self, words: list[str]) -> Ints:
@@ -167,12 +165,12 @@ class WordTree(Oracle):
         """Packed reports of words, given as rows of parts, each at its level, whose depth is from 0 on."""
         count = len(parts)
         # one part after the other, so that a single word takes a word of bits for each
-        seeds = np.stack([exact.uniform(self.seeds, count, bits) for _ in range(self.levels)], axis=1)
-        seeds[np.arange(self.levels) > depths[:, None]] = 0
+        seeds = np.stack([exact.uniform(self.seeds, count, bits) for _ in range(self.depth)], axis=1)
+        seeds[np.arange(self.depth) > depths[:, None]] = 0
         shifts = WeightTerms((1,) * self.groups, (self.epsilon, *(0,) * (self.groups - 1)))
         shift = table(shifts).sample(count, bits)  # the response less the true group
         response = reduce(
-            np.bitwise_xor, self.space.dot(seeds.ravel(), parts.ravel()).reshape(-1, self.levels).T
+            np.bitwise_xor, self.space.dot(seeds.ravel(), parts.ravel()).reshape(-1, self.depth).T
         )
         first = (depths * self.groups + (response ^ shift)).astype(np.uint8)
         wide = seeds.astype(">u2").view(np.uint8).reshape(count, -1)
@@ -190,9 +188,9 @@ class WordTree(Oracle):
     def sound(self, rows: Bytes) -> NDArray[np.bool_]:
         """Rows of a level that there is, with seeds for the parts of its prefix alone."""
         levels, _, seeds = self.split(rows)
-        beyond = np.arange(self.levels) > levels[:, None]
+        beyond = np.arange(self.depth) > levels[:, None]
         wrong = np.where(beyond, seeds != 0, seeds >= self.seeds).any(axis=1)
-        return np.asarray((levels < self.levels) & ~wrong)
+        return np.asarray((levels < self.depth) & ~wrong)
 
     def unpack(self, rows: Bytes) -> NDArray[Any]:
         refuse(~self.sound(rows))
@@ -201,10 +199,10 @@ class WordTree(Oracle):
     def tally(self, reports: NDArray[Any]) -> Counts:
         """How many reports there are of each level; what they say is read off the reports by `find_words`."""
         levels, _, _ = self.split(self.unpack(byte_rows(reports, self.width)))
-        return Counts(self.fingerprint, len(levels), np.bincount(levels, minlength=self.levels))
+        return Counts(self.fingerprint, len(levels), np.bincount(levels, minlength=self.depth))
 
     def possible(self, counts: Counts) -> bool:
-        shaped = counts.sums.shape == (self.levels,)
+        shaped = counts.sums.shape == (self.depth,)
         return shaped and super().possible(counts) and int(counts.sums.sum()) == counts.reports
 
     def estimate(self, counts: Counts, confidence: float = 0.95) -> Estimate:
