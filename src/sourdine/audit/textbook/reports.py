@@ -141,7 +141,7 @@ def _answered(
 
 def draw_words(mechanism: WordTree, value: ArrayLike, count: int, dice: Dice) -> Answers:
     """A prefix of random length, a random vector for each of its parts, and k-ary response to the product."""
-    g, levels = mechanism.groups, mechanism.levels
+    g, levels = mechanism.groups, mechanism.depth
     (parts,) = mechanism.parts([str(np.asarray(value))])
     level = dice.integers(0, levels, count)
     seeds = dice.integers(0, mechanism.seeds, (count, levels)) * (np.arange(levels) <= level[:, None])
