@@ -14,7 +14,7 @@ def supports(m: Any, value: Any) -> Law:
     own_first = str(value) == str(example.value)
     g, p = m.groups, 1 / (1 + (m.groups - 1) * math.exp(-float(m.epsilon)))
     law: Law = {}
-    for level in range(m.levels):
+    for level in range(m.depth):
         own, other = p * (1 - 1 / g), (1 - p) / (g - 1) * (1 - 1 / g)
         both = p / g
         neither = 1 - own - other - both
@@ -24,7 +24,7 @@ def supports(m: Any, value: Any) -> Law:
             (1 if own_first else 2, other),
             (3, both),
         ):
-            law[4 * level + code] = mass / m.levels
+            law[4 * level + code] = mass / m.depth
     return law
 
 
