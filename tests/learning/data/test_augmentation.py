@@ -1,5 +1,7 @@
 """Images changed at random: each by itself, by the laws that are stated, and at no cost."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.learning import Augmentation, Step, TrainingPlan, UnitIds, fit
 from sourdine.learning.baseline import fit_without_privacy
 from sourdine.learning.data import augmentation
+from sourdine.learning.data.trees import Tree, count_of
 from sourdine.testing import SeededBits
 
 ALL = Augmentation(flip=True, shift=2, rotate=20, blur=1)
@@ -73,14 +76,14 @@ def test_whole_numbers_stay_whole() -> None:
 
 @pytest.mark.parametrize("owned", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_copies_are_clipped_as_one(monkeypatch: pytest.MonkeyPatch, owned: bool) -> None:
-    seen: list[tuple[int, int, Tensor]] = []
-    added = Step.add
+    seen: list[tuple[int, int]] = []
+    before = Step.take
 
-    def add(self: Step, losses: object, *, examples_per_unit: int = 1) -> None:
-        seen.append((len(losses()), examples_per_unit, losses()))  # type: ignore[operator]
-        added(self, losses, examples_per_unit=examples_per_unit)  # type: ignore[arg-type]
+    def take(self: Step, losses: Any, batch: Tree, *, examples_per_unit: int = 1) -> None:
+        seen.append((count_of(batch), examples_per_unit))
+        before(self, losses, batch, examples_per_unit=examples_per_unit)
 
-    monkeypatch.setattr(Step, "add", add)
+    monkeypatch.setattr(Step, "take", take)
     model = nn.Sequential(nn.Flatten(), nn.Linear(192, 2))
     data = images(40), torch.arange(40) % 2
     plan = TrainingPlan(noise_multiplier=1, delta=1e-3, epochs=1, batch_size=10)
@@ -92,7 +95,7 @@ def test_copies_are_clipped_as_one(monkeypatch: pytest.MonkeyPatch, owned: bool)
     per_unit = 3 * (2 if owned else 1)
     with_copies = [each for each in seen if each[1] == per_unit]
     assert with_copies
-    assert all(count % per_unit == 0 for count, _, _ in with_copies)
+    assert all(count % per_unit == 0 for count, _ in with_copies)
 
 
 def test_versions_are_averaged() -> None:
