@@ -65,8 +65,16 @@ def test_it_spills_where_nobody_else_looks(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_written_between_the_lines_of_whoever_asks() -> None:
-    script = (
+NOTEBOOK = (  # as DuckDB tells one, without the package that would draw its progress
+    "import sys, types\n"
+    "shell = types.SimpleNamespace(config={'IPKernelApp': {}})\n"
+    "sys.modules['IPython'] = types.SimpleNamespace(get_ipython=lambda: shell)\n"
+)
+
+
+@pytest.mark.parametrize("place", ["", NOTEBOOK])
+def test_nothing_is_written_between_the_lines_of_whoever_asks(place: str) -> None:
+    script = place + (
         "from sourdine.frames.engines.closed import closed_connection\n"
         "print(closed_connection().execute(\"SELECT current_setting('enable_progress_bar')\").fetchall())\n"
     )

@@ -67,7 +67,9 @@ def spilling_connection() -> "duckdb.DuckDBPyConnection":
         folder = _spilling(os.getpid())
     place = folder / str(next(_places))
     connection = duckdb.connect(config={**_ALONE, "temp_directory": str(place)})
-    connection.execute("SET enable_progress_bar = false")  # where Python is asked line by line, it is on
+    # where Python is asked line by line it is on; a notebook that cannot draw it refuses, and has it off
+    with contextlib.suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")
     weakref.finalize(connection, _forget, place).atexit = False
     return connection
 
