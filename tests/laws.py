@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from sourdine import learning, local, mechanisms
 from sourdine.core.mechanism import Mechanism
@@ -56,6 +57,12 @@ def laplace(m: Any, value: Any) -> Law:
 def gaussian(m: Any, value: Any) -> Law:
     sigma = float(m.sigma / (m.granularity or 1))
     return around(value, m.granularity, lambda k: -(k**2) / (2 * sigma**2), int(12 * sigma) + 2)
+
+
+def rounded_gaussian(m: Any, value: Any) -> Law:
+    sigma = float(m.sigma / (m.granularity or 1))
+    mass = lambda k: np.log(ndtr((0.5 - k) / sigma) - ndtr((-0.5 - k) / sigma))
+    return around(value, m.granularity, mass, int(12 * sigma))
 
 
 def geometric(m: Any, value: Any) -> Law:
@@ -131,6 +138,7 @@ LAWS: dict[type, Callable[[Any, Any], Law]] = {
     mechanisms.Staircase: staircase,
     mechanisms.TruncatedGeometric: truncated_geometric,
     mechanisms.Gaussian: gaussian,
+    mechanisms.RoundedGaussian: rounded_gaussian,
     mechanisms.Geometric: geometric,
     quantiles.InverseSensitivity: quantile_laws.inverse,
     quantiles.JointExponential: quantile_laws.joint,
@@ -171,6 +179,7 @@ NOISE: dict[type, str | None] = {
     mechanisms.BoundedLaplace: "scale",
     mechanisms.BoundedStaircase: "drop",
     mechanisms.Gaussian: "sigma",
+    mechanisms.RoundedGaussian: "sigma",
     mechanisms.Geometric: "scale",
     mechanisms.Laplace: "scale",
     mechanisms.Staircase: "epsilon",

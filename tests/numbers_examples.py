@@ -568,6 +568,8 @@ MECHANISMS = {
         mechanisms.CorrelatedLaplace(scale=100, periods=5, correlation=mechanisms.NoiseCorrelation.TREE)
     ),
     "mechanisms.Gaussian": of(mechanisms.Gaussian, sigma=100, granularity=SMALL),
+    "mechanisms.RoundedGaussian": of(mechanisms.RoundedGaussian, sigma=100, granularity=SMALL),
+    "mechanisms.RoundedGaussian.error": _error(mechanisms.RoundedGaussian(sigma=100)),
     "mechanisms.Gaussian.error": _error(mechanisms.Gaussian(sigma=100)),
     "mechanisms.Geometric": of(mechanisms.Geometric, scale=100, lower=0, upper=100),
     "mechanisms.Geometric.error": _error(mechanisms.Geometric(scale=100)),

@@ -31,6 +31,7 @@ TABLE: dict[str, str] = {
     "partition-threshold/1": "sourdine.mechanisms.partition_selection:PartitionThreshold",
     "permute-and-flip/1": "sourdine.mechanisms.selection:PermuteAndFlip",
     "randomized-response/1": "sourdine.mechanisms.randomized_response:KaryResponse",
+    "rounded-gaussian/1": "sourdine.mechanisms.rounded_gaussian:RoundedGaussian",
     "sparse-vector/1": "sourdine.mechanisms.sparse_vector:SparseVector",
     "staircase/1": "sourdine.mechanisms.staircase:Staircase",
     "top-k/1": "sourdine.mechanisms.top_k:TopK",

@@ -3,8 +3,8 @@
 import copy
 import itertools
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -27,6 +27,7 @@ from sourdine.learning.data.batches import Batches, IndependentBatches, Indices
 from sourdine.learning.data.examples import Examples
 from sourdine.learning.data.units import UnitIds
 from sourdine.learning.gradients.clipping import Clipping
+from sourdine.learning.masks import unforeseen
 from sourdine.learning.pricing import PricedPlan
 from sourdine.learning.result import Progress, Trained
 from sourdine.learning.step import Step
@@ -97,7 +98,7 @@ class Run:
                     "Repeat them, or take another path."
                 ) from problem
             resumed = True
-        with _unforeseen(self.bits):
+        with unforeseen(self.bits) if self.bits.secure else nullcontext():
             history = self._trained(moving, state, file)
         moving.finish()
         return Trained(
@@ -319,19 +320,6 @@ class Run:
         outputs, targets = self.task.outputs(self.public.batch(places))
         right = int((outputs.argmax(1) == targets).sum()) if self._has_classes else 0
         return float(self.task.loss(outputs, targets).sum()), right
-
-
-@contextmanager
-def _unforeseen(bits: Bits) -> Iterator[None]:
-    """Let torch draw, as in dropout, from a start that nobody knows while the block lasts.
-
-    What is drawn for an example depends on its place in the batch. Whoever knew the draws, by a seed, would
-    see how one example more moves those of all after it, which no clipping bounds.
-    """
-    with torch.random.fork_rng():
-        if bits.secure:
-            torch.manual_seed(int(bits.words(1)[0] >> 1))
-        yield
 
 
 class _Moving:

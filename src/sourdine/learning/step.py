@@ -1,7 +1,6 @@
 """One step of private training, for people with a loop of their own."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
@@ -24,6 +23,7 @@ from sourdine.learning.gradients.engine import Engine, Sums
 from sourdine.learning.gradients.noise import gaussian
 from sourdine.learning.gradients.noisy_gradient import NoisyGradient
 from sourdine.learning.gradients.self_test import REHEARSED, compare_gradients
+from sourdine.learning.masks import unforeseen
 
 MOST_STEPS = 1 << 40
 _REMEDY = (
@@ -168,7 +168,7 @@ class Step:
         examples_per_unit = check.integer("Step.add", "examples_per_unit", examples_per_unit, 1, 1 << 20)
         each = count if self.physical_batch_size is None else self.physical_batch_size * examples_per_unit
         for start in range(0, count, max(each, 1)):
-            with self._unforeseen():
+            with unforeseen(self._bits):
                 self.take(losses, part_of(parts, start, start + each), examples_per_unit=examples_per_unit)
 
     def take(self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1) -> None:
@@ -248,13 +248,6 @@ class Step:
             except BaseException:
                 self._pay = pay
                 raise
-
-    @contextmanager
-    def _unforeseen(self) -> Iterator[None]:
-        """Let torch draw, as in dropout, from a start that nobody knows (`fit` does the same)."""
-        with torch.random.fork_rng():
-            torch.manual_seed(int(self._bits.words(1)[0] >> 1))
-            yield
 
 
 def _function(losses: object) -> Callable[..., Tensor]:

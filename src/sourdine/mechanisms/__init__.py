@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         TwoCoins,
         Warner,
     )
+    from sourdine.mechanisms.rounded_gaussian import RoundedGaussian
     from sourdine.mechanisms.selection import Exponential, PermuteAndFlip, Selection
     from sourdine.mechanisms.sparse_vector import AboveThreshold, Crossing, SparseVector
     from sourdine.mechanisms.staircase import Staircase
@@ -61,6 +62,7 @@ _HOMES = {
         "TwoCoins",
         "Warner",
     ),
+    "rounded_gaussian": ("RoundedGaussian",),
     "selection": (
         "Exponential",
         "PermuteAndFlip",
@@ -100,6 +102,7 @@ __all__ = [
     "PartitionThreshold",
     "PermuteAndFlip",
     "Response",
+    "RoundedGaussian",
     "Selection",
     "SparseVector",
     "Staircase",

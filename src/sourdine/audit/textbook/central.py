@@ -22,6 +22,7 @@ from sourdine.mechanisms.geometric import Geometric
 from sourdine.mechanisms.laplace import Laplace
 from sourdine.mechanisms.partition_selection import KeyNoise, PartitionThreshold
 from sourdine.mechanisms.randomized_response import KaryResponse, TwoCoins, Warner
+from sourdine.mechanisms.rounded_gaussian import RoundedGaussian
 from sourdine.mechanisms.selection import Exponential, PermuteAndFlip
 from sourdine.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from sourdine.mechanisms.staircase import Staircase
@@ -39,6 +40,12 @@ def draw_laplace(mechanism: Laplace, value: ArrayLike, count: int, dice: Dice) -
 def draw_gaussian(mechanism: Gaussian, value: ArrayLike, count: int, dice: Dice) -> Answers:
     sigma = mechanism.sigma / (mechanism.granularity or 1)
     return _noisy(value, mechanism.granularity, gaussian(sigma, (count, *np.shape(value)), dice))
+
+
+def draw_rounded_gaussian(mechanism: RoundedGaussian, value: ArrayLike, count: int, dice: Dice) -> Answers:
+    sigma = float(mechanism.sigma / (mechanism.granularity or 1))
+    noise = np.rint(dice.normal(0.0, sigma, (count, *np.shape(value)))).astype(np.int64)
+    return _noisy(value, mechanism.granularity, noise)
 
 
 def draw_correlated(mechanism: CorrelatedNoise, value: ArrayLike, count: int, dice: Dice) -> Answers:
