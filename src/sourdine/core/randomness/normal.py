@@ -27,9 +27,9 @@ def rounded_normal(sigma: Fraction, count: int, bits: Bits) -> NDArray[np.int64]
     A float64 decides when it is sure. Between 2^-20 and 1 - 2^-20, U is known within 2^-44 of itself by its
     first 64 bits, and within 2^-52 above 1/2. So r^2 is known within 2^-42, and r within 2^-41, since it is
     at least 1 below 1/2 and at least 2^-10 above. The turn is known within 2^-48 and r is at most 5.3, so
-    both products are within 2^-40 of a deviation, for logarithms, sines and cosines that err by up to 4 units in
-    the last place. The margin is sixteen times that. For a sigma of 2^20 three numbers in a hundred thousand
-    are settled by balls.
+    both products are within 2^-40 of a deviation, for logarithms, sines and cosines that err by up to 4 units
+    in the last place. The margin is sixteen times that. For a sigma of 2^20 three numbers in a hundred
+    thousand are settled by balls.
 
     >>> from sourdine.testing import SeededBits
     >>> rounded_normal(Fraction(1000), 4, SeededBits(3)).tolist()
