@@ -1,4 +1,4 @@
-"""The models that are trained, on made-up examples, and who trains them.
+"""What is trained, and who trains it.
 
 Only torch and the standard library are imported here, since this file is also read inside the peer's
 environment.
@@ -9,10 +9,12 @@ import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import torch
 from torch import Tensor, nn
 
+from benchmarks.learning.models import GPT, HEAD, LORA, LSTM, NETWORK, Losses, Task
 from benchmarks.peers import Answer, Environment, Question
 
 OURS = Environment(name="sourdine")
@@ -24,6 +26,8 @@ OPACUS = Environment(
         "mpmath==1.3.0",
         "numpy==2.4.6",
         "scipy==1.17.1",
+        "transformers==5.23.0",
+        "peft==0.21.2",
     ),
 )
 PLAIN, HOOKS, GHOST, SOURDINE = "plain", "hooks", "ghost", "sourdine"
@@ -32,66 +36,48 @@ RATE, NOISE, NORM = 0.01, 1.0, 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A model, its batch, and the most that a private step may take, over a plain one."""
+    """A task, its batch, and the most that a private step may take, over a plain one."""
 
     name: str
-    shape: tuple[int, ...]
-    classes: int
+    task: Task
     batch: int
-    most: float
-    with_noise: bool  # whether the limit is for the whole step, or before noise
     rounds: int
     steps: int
+    most: float | None = 2.0
     most_memory: int | None = None
+    huge: bool = False  # whether a copy of the parameters for each example is a matter of seconds
 
-    def model(self) -> nn.Module:
+    @property
+    def runs(self) -> bool:
+        """Whether what its model needs is installed."""
+        return all(find_spec(package) is not None for package in self.task.needs)
+
+    def model(self, recurrent: Callable[..., nn.Module] = nn.LSTM) -> nn.Module:
         """The model, the same in every process."""
         torch.manual_seed(1)
-        return _head() if len(self.shape) == 1 else _network()
+        return self.task.model(recurrent)
 
-    def batch_of_data(self) -> tuple[Tensor, Tensor]:
+    def examples(self) -> tuple[Tensor, Tensor]:
         """Made-up examples."""
-        source = torch.Generator().manual_seed(2)
-        x = torch.randn(self.batch, *self.shape, generator=source)
-        return x, torch.randint(0, self.classes, (self.batch,), generator=source)
+        return self.task.examples(torch.Generator().manual_seed(2), self.batch)
 
 
-def _network() -> nn.Module:
-    """The source's network for MNIST."""
-    return nn.Sequential(
-        nn.Conv2d(1, 16, 8, stride=2, padding=3),
-        nn.ReLU(),
-        nn.MaxPool2d(2, stride=1),
-        nn.Conv2d(16, 32, 4, stride=2),
-        nn.ReLU(),
-        nn.MaxPool2d(2, stride=1),
-        nn.Flatten(),
-        nn.Linear(512, 32),
-        nn.ReLU(),
-        nn.Linear(32, 10),
-    )
-
-
-def _head() -> nn.Module:
-    """The source's head for flowers, on features of a network that is frozen."""
-    return nn.Sequential(nn.Linear(25088, 512), nn.ReLU(), nn.Linear(512, 102))
-
-
-_IMAGES = {"shape": (1, 28, 28), "classes": 10, "most": 1.8, "with_noise": True}
 CASES = (
-    Case(name="MNIST network, batch 64", batch=64, rounds=12, steps=8, **_IMAGES),  # type: ignore[arg-type]
-    Case(name="MNIST network, batch 512", batch=512, rounds=8, steps=3, **_IMAGES),  # type: ignore[arg-type]
+    Case(name="MNIST network, batch 64", task=NETWORK, batch=64, rounds=12, steps=8),
+    Case(name="MNIST network, batch 512", task=NETWORK, batch=512, rounds=8, steps=3),
+    Case(name="head 25088-512-102, batch 16", task=HEAD, batch=16, rounds=6, steps=2, most=None, huge=True),
     Case(
         name="head 25088-512-102, batch 64",
-        shape=(25088,),
-        classes=102,
+        task=HEAD,
         batch=64,
-        most=3.0,
-        with_noise=False,
         rounds=6,
         steps=2,
         most_memory=10**9,
+        huge=True,
     ),
+    Case(name="GPT d 256, T 128, batch 16", task=GPT, batch=16, rounds=5, steps=2),
+    Case(name="LSTM 64-128, T 64, batch 64", task=LSTM, batch=64, rounds=6, steps=4),
+    Case(name="LoRA on a small BERT, batch 32", task=LORA, batch=32, rounds=6, steps=2),
 )
 
 Stages = Callable[[], tuple[float, ...]]  # one step; the clock at its start, at stages, and at its end
@@ -99,13 +85,14 @@ Stages = Callable[[], tuple[float, ...]]  # one step; the clock at its start, at
 
 def plain(case: Case) -> Stages:
     """A step without privacy."""
-    model, (x, y) = case.model(), case.batch_of_data()
+    model, (x, y) = case.model(), case.examples()
+    loss = Losses("mean")
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
 
     def step() -> tuple[float, ...]:
         start = time.perf_counter()
         optimizer.zero_grad()
-        nn.functional.cross_entropy(model(x), y).backward()  # type: ignore[no-untyped-call]
+        loss(model(x), y).backward()
         optimizer.step()
         return start, time.perf_counter()
 
@@ -121,8 +108,11 @@ def answers(ways: dict[str, Callable[[Case], Stages]]) -> Callable[[Question], A
         case = next(case for case in CASES if case.name == question["case"])
         key = (question["way"], case.name)
         if key not in made:
-            made[key] = ways[question["way"]](case)
-            made[key]()
+            try:
+                made[key] = ways[question["way"]](case)
+                made[key]()
+            except Exception as problem:  # a library may refuse a model
+                return {"refused": f"{type(problem).__name__}: {problem}"}
         taken = []
         used = time.process_time()
         for _ in range(question["steps"]):

@@ -3,9 +3,9 @@
 import time
 
 import torch
-from torch.nn import functional
 
 from benchmarks.learning.cases import NOISE, NORM, PLAIN, RATE, SOURDINE, Case, Stages, answers, plain
+from benchmarks.learning.models import Losses
 from benchmarks.peers import serve
 from sourdine.learning import Flat
 from sourdine.learning.step import MOST_STEPS, Step
@@ -13,7 +13,8 @@ from sourdine.learning.step import MOST_STEPS, Step
 
 def private(case: Case) -> Stages:
     """A private step; the stage is the clipped sum."""
-    model, (x, y) = case.model(), case.batch_of_data()
+    model, (x, y) = case.model(), case.examples()
+    loss = Losses()
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
     step = Step(
         model, noise_multiplier=NOISE, batch_size=case.batch, steps=MOST_STEPS, clipping=Flat(norm=NORM)
@@ -21,7 +22,7 @@ def private(case: Case) -> Stages:
 
     def one() -> tuple[float, ...]:
         start = time.perf_counter()
-        step.take(lambda x, y: functional.cross_entropy(model(x), y, reduction="none"), (x, y))
+        step.take(lambda x, y: loss(model(x), y), (x, y))
         summed = time.perf_counter()
         step.close()
         noised = time.perf_counter()
