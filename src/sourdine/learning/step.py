@@ -20,7 +20,7 @@ from sourdine.learning.correlation.stream import NoiseStream, stream_of
 from sourdine.learning.data.trees import Tree, count_of, made_up, part_of, tree_of
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import Engine, Sums
-from sourdine.learning.gradients.noise import gaussian
+from sourdine.learning.gradients.noise import gaussian, make_noisy_means
 from sourdine.learning.gradients.noisy_gradient import NoisyGradient
 from sourdine.learning.gradients.self_test import REHEARSED, compare_gradients
 from sourdine.learning.masks import unforeseen
@@ -213,19 +213,31 @@ class Step:
         self.left -= 1
         sums, self._sums = self._sums, {}
         sigma = float(self.mechanism.sigma)
-        sizes = [value.numel() for value in self._wanted.values()]
+        totals = {
+            name: torch.zeros_like(value, dtype=torch.float32, memory_format=torch.contiguous_format)
+            if (total := sums.pop(name, None)) is None
+            # rounded to what the noise is made of: below its last bits nothing would hide a float64
+            else total.float().contiguous()
+            for name, value in self._wanted.items()
+        }
+        with torch.no_grad():
+            if self.correlation is None and all(total.device.type == "cpu" for total in totals.values()):
+                make_noisy_means(list(totals.values()), sigma, self.batch_size, self._bits)
+            else:
+                self._add_noise(totals, sigma)
+            for name, value in self._wanted.items():
+                value.grad = totals[name].to(value.dtype)
+
+    def _add_noise(self, totals: Sums, sigma: float) -> None:
+        """Add noise that must exist as a whole: it depends on earlier noise, or goes to a device."""
+        sizes = [total.numel() for total in totals.values()]
         count = sum(sizes)  # many small draws are slow
         if self.correlation is None:
             whole = self._noise(count)
         else:
             whole = self.correlation.following(lambda: self._noise(count))
-        with torch.no_grad():
-            for (name, value), noise in zip(self._wanted.items(), torch.split(whole, sizes), strict=True):
-                total = sums.pop(name, None)
-                # rounded to what the noise is made of: below its last bits nothing would hide a float64
-                total = torch.zeros_like(value, dtype=torch.float32) if total is None else total.float()
-                total.add_(noise.to(value.device).view_as(value), alpha=sigma)
-                value.grad = total.div_(self.batch_size).to(value.dtype)
+        for total, noise in zip(totals.values(), torch.split(whole, sizes), strict=True):
+            total.add_(noise.to(total.device).view_as(total), alpha=sigma).div_(self.batch_size)
 
     def _noise(self, count: int) -> Tensor:
         """Standard normal numbers, one for each parameter."""

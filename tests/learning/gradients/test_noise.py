@@ -6,7 +6,7 @@ import torch
 from scipy.special import kolmogorov, ndtr
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.learning.gradients.noise import gaussian
+from sourdine.learning.gradients.noise import gaussian, make_noisy_means
 from sourdine.testing import ScriptedBits, SeededBits
 
 ALARM = 1e-6
@@ -96,3 +96,30 @@ def test_every_word_is_new() -> None:
 
 def test_the_system_never_repeats() -> None:
     assert not torch.equal(gaussian(torch.Size((4,))), gaussian(torch.Size((4,))))
+
+
+def test_noisy_means_are_sums_and_the_same_noise_over_a_count() -> None:
+    sums = [torch.arange(6.0).view(2, 3), torch.ones(()), torch.zeros(0), torch.ones(300_001)]
+    noise = torch.split(gaussian(torch.Size((300_008,)), SeededBits(5)), [6, 1, 0, 300_001])
+    expected = [(total + 2.5 * each.view_as(total)) / 4 for total, each in zip(sums, noise, strict=True)]
+    make_noisy_means(sums, 2.5, 4, SeededBits(5))
+    assert all(torch.allclose(one, other, atol=1e-6) for one, other in zip(sums, expected, strict=True))
+
+
+def test_what_a_seed_draws_depends_on_no_threads() -> None:
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(gaussian(torch.Size((300_001,)), SeededBits(6)))
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(*found)
+
+
+def test_lengths_and_directions_are_those_of_the_words() -> None:
+    words = SeededBits(7).words(1000)
+    length = np.sqrt(-2 * np.log(((words >> np.uint64(24)) + np.uint64(1)).astype(np.float64) * 2.0**-40))
+    turn = (words & np.uint64((1 << 24) - 1)).astype(np.float64) * (2 * math.pi * 2.0**-24)
+    expected = np.concatenate([length * np.cos(turn), length * np.sin(turn)])
+    assert np.abs(drawn(2000, 7) - expected).max() < 5e-6
