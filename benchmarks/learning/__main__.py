@@ -119,8 +119,8 @@ def main() -> None:
         if options.case not in case.name:
             continue
         if not case.runs:
-            needs = " and ".join(case.task.needs)
-            console.print(f"{case.name}: left out, since it needs {needs} (pip install {' '.join(case.task.needs)})")
+            needs = " ".join(case.task.needs)
+            console.print(f"{case.name}: left out, since something is missing (pip install {needs})")
             continue
         with (
             console.status(case.name),

@@ -1,4 +1,4 @@
-"""The models that are trained, each with made-up examples. Only torch is needed, and for one transformers, peft."""
+"""The models that are trained, with made-up examples. They need torch; one needs transformers and peft."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
