@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from sourdine.learning.data.batches import TruncatedBatches as TruncatedBatches
     from sourdine.learning.data.units import UnitIds as UnitIds
     from sourdine.learning.dataloader import loader as loader
+    from sourdine.learning.devices.processes import ALONE as ALONE
+    from sourdine.learning.devices.processes import Processes as Processes
+    from sourdine.learning.devices.processes import ProcessGone as ProcessGone
     from sourdine.learning.execution import Execution as Execution
     from sourdine.learning.fitting import fit as fit
     from sourdine.learning.forecast import measure as measure
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from sourdine.learning.step import Step as Step
 
 _HOMES = {
+    "ALONE": "learning.devices.processes",
     "Augmentation": "learning.data.augmentation",
     "AllocatedBatches": "learning.data.batches",
     "Automatic": "learning.gradients.clipping",
@@ -77,6 +81,8 @@ _HOMES = {
     "PerLayer": "learning.gradients.clipping",
     "TrainingPlan": "learning.planning",
     "PoissonBatches": "learning.data.batches",
+    "ProcessGone": "learning.devices.processes",
+    "Processes": "learning.devices.processes",
     "Progress": "learning.result",
     "Repeats": "learning.baseline",
     "Sampler": "accounting.dpsgd.training",
@@ -98,6 +104,7 @@ _HOMES = {
 }
 
 __all__ = [  # noqa: RUF022  (by plain order)
+    "ALONE",
     "AllocatedBatches",
     "Augmentation",
     "Automatic",
@@ -119,6 +126,8 @@ __all__ = [  # noqa: RUF022  (by plain order)
     "PerLayer",
     "PoissonBatches",
     "PricedPlan",
+    "ProcessGone",
+    "Processes",
     "Progress",
     "Repeats",
     "Sampler",

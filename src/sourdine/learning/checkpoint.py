@@ -15,12 +15,13 @@ import json
 import pickle
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from sourdine.accounting.ledger import Ledger, Receipt
 from sourdine.core import check, disk
@@ -59,6 +60,10 @@ class State:
     parts: dict[str, Any]
     history: tuple[dict[str, Any], ...] = ()
     token: str = ""  # of the file with the noise that is kept between steps
+
+    def on_cpu(self) -> "State":
+        """The same, with its tensors in memory: another process may have no such device."""
+        return replace(self, parts=tree_map_only(Tensor, Tensor.cpu, self.parts))
 
 
 class Checkpoint:

@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset, default_collate
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.learning.devices.processes import ALONE, Processes
 from sourdine.learning.pricing import PricedPlan
 
 
@@ -19,6 +20,7 @@ def loader(
     *,
     collate_fn: Callable[[list[Any]], Any] = default_collate,
     num_workers: int = 0,
+    processes: Processes = ALONE,
     bits: Bits = SYSTEM,
 ) -> DataLoader[Any]:
     """A DataLoader that gives the batches of a plan, as many as it has steps, for a loop of one's own.
@@ -26,7 +28,8 @@ def loader(
     `data` is a Dataset with a length, or tensors of equal length. A batch in which nobody was drawn comes as
     tensors without rows, and takes a step like any other. To go through it twice is to draw twice as many
     batches as were paid for. `collate_fn` sees the examples of a batch together: where it pads all to the
-    longest, one example moves others by that, so let it pad to a fixed length.
+    longest, one example moves others by that, so let it pad to a fixed length. With `processes` each gets its
+    share of every batch, and all draw from one secret of the first.
 
     >>> import torch
     >>> from sourdine.learning import TrainingPlan, plan
@@ -40,7 +43,7 @@ def loader(
         raise check.fail("loader", "plan", must, plan.size, "Make it with size=len(dataset).")
     return DataLoader(
         dataset,
-        batch_sampler=_Drawn(plan, len(dataset), bits),  # type: ignore[arg-type]
+        batch_sampler=_Drawn(plan, len(dataset), processes, bits),  # type: ignore[arg-type]
         collate_fn=_Collate(dataset, collate_fn),
         num_workers=check.integer("loader", "num_workers", num_workers, 0, 1 << 12),
     )
@@ -49,15 +52,16 @@ def loader(
 class _Drawn:
     """The places of every batch of a plan."""
 
-    def __init__(self, plan: PricedPlan, present: int, bits: Bits) -> None:
-        self._plan, self._present, self._bits = plan, present, bits
+    def __init__(self, plan: PricedPlan, present: int, processes: Processes, bits: Bits) -> None:
+        self._plan, self._present = plan, present
+        self._processes, self._bits = processes, processes.shared_bits(bits)
 
     def __len__(self) -> int:
         return self._plan.steps
 
     def __iter__(self) -> Iterator[list[int]]:
         for places in self._plan.draw(self._bits, present=self._present):
-            yield places.tolist()
+            yield self._processes.share(places).tolist()
 
 
 class _Collate:

@@ -6,6 +6,7 @@ from torch import nn
 
 from sourdine.core import check
 from sourdine.learning.data.examples import Examples, RepeatedExamples, examples_of
+from sourdine.learning.devices.processes import Processes
 from sourdine.learning.forecast import measure
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.self_test import REHEARSED, self_test
@@ -20,6 +21,8 @@ class Execution:
     - `physical_batch_size`: how many units are computed at once. Unless given, it is measured.
     - `rehearsal`: a few public examples, by which the gradients of the model are tested and a step is
       measured before anything is paid; made-up ones of the data's shape unless given.
+    - `processes`: those that train the model together, each of which calls `fit` alike. A model in
+      DistributedDataParallel tells them by itself.
 
     >>> Execution(physical_batch_size=64).physical_batch_size
     64
@@ -27,6 +30,7 @@ class Execution:
 
     physical_batch_size: int | None = None
     rehearsal: object = None
+    processes: Processes | None = None
 
     def __post_init__(self) -> None:
         if self.physical_batch_size is not None:

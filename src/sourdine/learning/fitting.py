@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterable
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from sourdine.learning.checkpoint import Checkpoint
 from sourdine.learning.data.augmentation import Augmentation, AugmentedExamples
 from sourdine.learning.data.examples import Examples, batch_of, examples_of
 from sourdine.learning.data.units import UnitIds
+from sourdine.learning.devices.wrapping import unwrap
 from sourdine.learning.execution import Execution, check_execution
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import check_model
@@ -69,7 +70,7 @@ def fit(
     - `public`: examples that are nobody's secret, to tell accuracy on after each epoch.
     - `checkpoint`: a file; a run that was killed goes on from it, is paid once and costs the same epsilon.
       It is written after each epoch; `Checkpoint` may say more often.
-    - `execution`: how much is computed at once, which changes nothing else.
+    - `execution`: how much is computed at once, and by how many processes, which changes nothing else.
     - `progress`: told after each step how far the run is.
 
     >>> import torch
@@ -80,47 +81,57 @@ def fit(
     >>> trained.plan.steps, trained.epsilon.upper <= 8, sorted(trained.model.state_dict())
     (25, True, ['bias', 'weight'])
     """
-    task = task_of(model, loss)
-    check_optimizer("fit", optimizer)
-    examples = examples_of(data)
-    owners = _owners(units, examples)
-    present = examples.size if owners is None else len(owners)
-    wanted = check_plan("fit", plan)
-    if wanted.batch_size is None:
-        wanted = replace(wanted, batch_size=batch_of(data))
-    priced = price(wanted, size=present)
-    if not priced.batches.hides_size and priced.size != present:
-        raise check.fail(
-            "fit", "size", "be left out unless batches are drawn by Poisson sampling", priced.size
+    how = check_execution("fit", execution)
+    model, processes = unwrap(model, how.processes)
+    with processes.all_or_none():
+        task = task_of(model, loss)
+        check_optimizer("fit", optimizer)
+        examples = examples_of(data)
+        owners = _owners(units, examples)
+        present = examples.size if owners is None else len(owners)
+        wanted = check_plan("fit", plan)
+        if wanted.batch_size is None:
+            wanted = replace(wanted, batch_size=batch_of(data))
+        priced = price(wanted, size=present)
+        if not priced.batches.hides_size and priced.size != present:
+            raise check.fail(
+                "fit", "size", "be left out unless batches are drawn by Poisson sampling", priced.size
+            )
+        clip = Flat() if clipping is None else clipping
+        shown, copies = augmented("fit", examples, augmentation, bits)
+        physical, forecast = how.prepare(
+            model,
+            task,
+            examples,
+            clipping=clip,
+            examples_per_unit=copies * (1 if owners is None else owners.max_examples),
         )
-    clip = Flat() if clipping is None else clipping
-    shown, copies = augmented("fit", examples, augmentation, bits)
-    physical, forecast = check_execution("fit", execution).prepare(
-        model,
-        task,
-        examples,
-        clipping=clip,
-        examples_per_unit=copies * (1 if owners is None else owners.max_examples),
-    )
-    run = Run(
-        task=task,
-        original=model,
-        plan=replace(priced, forecast=forecast),
-        clipping=clip,
-        examples=shown,
-        copies=copies,
-        units=owners,
-        optimizer=partial(SGD, lr=_LEARNING_RATE) if optimizer is None else optimizer,
-        schedule=schedule,
-        averaging=averaging,
-        physical_batch_size=physical,
-        public=None if public is None else examples_of(public),
-        progress=progress,
-        bits=bits,
-    )
+        run = Run(
+            task=task,
+            original=model,
+            plan=replace(priced, forecast=forecast),
+            clipping=clip,
+            examples=shown,
+            copies=copies,
+            units=owners,
+            optimizer=partial(SGD, lr=_LEARNING_RATE) if optimizer is None else optimizer,
+            schedule=schedule,
+            averaging=averaging,
+            physical_batch_size=physical,
+            public=None if public is None else examples_of(public),
+            progress=progress,
+            bits=bits,
+            processes=processes,
+        )
     file = checkpoint if checkpoint is None or isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-    with opened(ledger) as payer, nullcontext() if file is None else file.lock():
-        return run.done(file, payer, purpose)
+    with ExitStack() as stack:
+        payer = None
+        with processes.all_or_none():
+            if processes.first:
+                payer = stack.enter_context(opened(ledger))
+                if file is not None:
+                    stack.enter_context(file.lock())
+        return run.done(file if processes.first else None, payer, purpose)
 
 
 def augmented(

@@ -8,6 +8,7 @@ import torch
 
 from sourdine.core import check
 from sourdine.learning.data.examples import Examples, examples_of
+from sourdine.learning.devices.processes import ALONE
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.memory.dry_run import MakeSteps, memory_of
 from sourdine.learning.pricing import StepForecast
@@ -50,6 +51,7 @@ def measure(
         batch_size=1,
         steps=MOST_STEPS,
         clipping=Flat() if clipping is None else clipping,
+        processes=ALONE,
     )
     examples = examples_of(data)
     taken = memory_of(

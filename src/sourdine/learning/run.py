@@ -1,7 +1,6 @@
 """A run of private training, step by step: draw, clip, add noise, let the optimizer step."""
 
 import copy
-import itertools
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -17,6 +16,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.pld.accountant import PLD
+from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import counted
@@ -26,6 +26,7 @@ from sourdine.learning.checkpoint import Checkpoint, State, check_same
 from sourdine.learning.data.batches import Batches, IndependentBatches, Indices
 from sourdine.learning.data.examples import Examples
 from sourdine.learning.data.units import UnitIds
+from sourdine.learning.devices.processes import ALONE, Processes
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.masks import unforeseen
 from sourdine.learning.pricing import PricedPlan
@@ -64,42 +65,28 @@ class Run:
     progress: ReportProgress | None
     bits: Bits
     copies: int = 1  # of each example in a batch, which count as one
+    processes: Processes = ALONE  # which call `done` alike; the first has the ledger and the checkpoint
 
     def done(self, file: Checkpoint | None, ledger: Ledger | None, purpose: str) -> Trained:
         """Pay, or find in the checkpoint that it was paid; train; hand over."""
-        moving = _Moving(self, self.task.model, self.made_step())
-        if file is None or not file.path.exists():
-            self._rehearse()  # before paying: a mistake costs nothing
-        spend = self.plan.spend(self.clipping.norm)
-        state = None if file is None else file.load()
-        if state is None:
-            receipt = None
-            if ledger is not None:
-                receipt = ledger.charge(
-                    spend, purpose=purpose, secure=self.bits.secure, declared=self.settings
-                )
-            state = State(
-                settings=self.settings, receipt=receipt, secure=self.bits.secure, step=0, parts=moving.parts()
-            )
-            resumed = False
-            if file is not None:
-                file.save(state)
-        else:
-            assert file is not None
-            check_same(file.path, state, self.settings, ledger)
-            state = replace(state, secure=state.secure and self.bits.secure)
-            if (noise := moving.step.correlation) is not None and 0 < state.step < self.plan.steps:
-                noise.resume(state.step, file.secrets(state))
-            try:
-                moving.load(state.parts)
-            except (KeyError, RuntimeError, TypeError, ValueError) as problem:
-                raise InvalidParameter(
-                    f"The run in the checkpoint {file.path} has another model or optimizer. "
-                    "Repeat them, or take another path."
-                ) from problem
-            resumed = True
+        with self.processes.all_or_none():
+            moving = _Moving(self, self.task.model, self.made_step())
+            if file is None or not file.path.exists():
+                self._rehearse()  # before paying: a mistake costs nothing
+            spend = self.plan.spend(self.clipping.norm)
+        self.processes.agree(self.settings | {"kind of bits": "secure" if self.bits.secure else "seeded"})
+        state, resumed = None, False
+        with self.processes.all_or_none():
+            if self.processes.first:
+                state, resumed = self._begun(moving, file, ledger, spend, purpose)
+        if self.processes.several:
+            state, resumed = self.processes.from_first((state and state.on_cpu(), resumed))
+        assert state is not None
+        if not self.processes.first:
+            moving.load(state.parts)
+        moving.step.begin()
         with unforeseen(self.bits) if self.bits.secure else nullcontext():
-            history = self._trained(moving, state, file)
+            history = self.processes.from_first(self._trained(moving, state, file))
         moving.finish()
         return Trained(
             values=self._handed_out,
@@ -117,10 +104,41 @@ class Run:
             resumed=resumed,
         )
 
+    def _begun(
+        self, moving: "_Moving", file: Checkpoint | None, ledger: Ledger | None, spend: Spend, purpose: str
+    ) -> tuple[State, bool]:
+        """Pay for a new run, or take up the one in the checkpoint, and say which."""
+        state = None if file is None else file.load()
+        if state is None:
+            receipt = None
+            if ledger is not None:
+                receipt = ledger.charge(
+                    spend, purpose=purpose, secure=self.bits.secure, declared=self.settings
+                )
+            state = State(
+                settings=self.settings, receipt=receipt, secure=self.bits.secure, step=0, parts=moving.parts()
+            )
+            if file is not None:
+                file.save(state)
+            return state, False
+        assert file is not None
+        check_same(file.path, state, self.settings, ledger)
+        state = replace(state, secure=state.secure and self.bits.secure)
+        if (noise := moving.step.correlation) is not None and 0 < state.step < self.plan.steps:
+            noise.resume(state.step, file.secrets(state))
+        try:
+            moving.load(state.parts)
+        except (KeyError, RuntimeError, TypeError, ValueError) as problem:
+            raise InvalidParameter(
+                f"The run in the checkpoint {file.path} has another model or optimizer. "
+                "Repeat them, or take another path."
+            ) from problem
+        return state, True
+
     def _rehearse(self) -> None:
         """Take a step with made-up examples on a copy of the model, and all steps of the schedule."""
         task = replace(self.task, model=copy.deepcopy(self.task.model))
-        step = Step.of(task.model, self.plan, clipping=self.clipping)
+        step = Step.of(task.model, self.plan, clipping=self.clipping, processes=ALONE)
         with warnings.catch_warnings(), torch.random.fork_rng():
             warnings.simplefilter("ignore")
             moving = _Moving(self, task.model, step)
@@ -141,7 +159,9 @@ class Run:
 
     def made_step(self) -> Step:
         """What clips and adds the noise; an audit has a kind of run of its own, which watches it."""
-        return Step.of(self.task.model, self.plan, clipping=self.clipping, bits=self.bits)
+        return Step.of(
+            self.task.model, self.plan, clipping=self.clipping, processes=self.processes, bits=self.bits
+        )
 
     @property
     def _handed_out(self) -> nn.Module:
@@ -220,12 +240,20 @@ class Run:
                 file.save(now, None if noise is None or step == steps else noise.secrets(), self.bits)
 
         done = state.step
-        if done and (done % epoch == 0 or done == steps) and not (history and history[-1].step == done):
+        if (
+            self.processes.first
+            and done
+            and (done % epoch == 0 or done == steps)
+            and not (history and history[-1].step == done)
+        ):
             # killed after it was saved, before it was told
             history.append(self._judged(self._at(done), moving))
         drawn = self._batches.draw(self.bits, after=done)
-        for step, units in enumerate(itertools.islice(drawn, steps - done), start=done + 1):
-            self._take(units, moving)
+        for step in range(done + 1, steps + 1):
+            units = self.processes.places(next(drawn) if self.processes.first else None)
+            self._take(self.processes.share(units), moving)
+            if not self.processes.first:
+                continue
             now = self._at(step)
             if step % epoch == 0 or step == steps:
                 save(step)  # before anything is told: what was told of a step must not be drawn again
@@ -239,7 +267,12 @@ class Run:
         return tuple(history)
 
     def _take(self, units: Indices, moving: "_Moving") -> None:
-        """One logical batch, in physical ones."""
+        """One logical batch, or this process's share of it, in physical ones."""
+        with moving.step.or_give_up():
+            self._take_in(units, moving)
+        moving.close()
+
+    def _take_in(self, units: Indices, moving: "_Moving") -> None:
         for start in range(0, len(units), self.physical_batch_size):
             some = units[start : start + self.physical_batch_size]
             weights: Tensor | None
@@ -257,7 +290,6 @@ class Run:
                 (batch, weights),
                 examples_per_unit=self._per_unit * self.copies,
             )
-        moving.close()
 
     def _shares(self, people: int) -> Tensor | None:
         """What each copy of an example counts of it."""

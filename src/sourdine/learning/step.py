@@ -1,6 +1,7 @@
 """One step of private training, for people with a loop of their own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +19,9 @@ from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.correlation.factor import Factor
 from sourdine.learning.correlation.stream import NoiseStream, stream_of
 from sourdine.learning.data.trees import Tree, count_of, made_up, part_of, tree_of
+from sourdine.learning.devices.exchange import GradientExchange
+from sourdine.learning.devices.processes import Processes, ProcessGone
+from sourdine.learning.devices.wrapping import plain_calls, unwrap
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import Engine, Sums
 from sourdine.learning.gradients.noise import gaussian, make_noisy_means
@@ -60,6 +64,9 @@ class Step:
 
     The first `add` tests the gradients of the model on made-up examples before it looks at any.
 
+    With `processes`, or for a model in DistributedDataParallel, several make the same steps together: each
+    takes its own share of a batch in, and all get the gradient that the first adds noise to.
+
     >>> model = nn.Linear(3, 1)
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     >>> step = Step(model, noise_multiplier=1.1, batch_size=2, steps=1)
@@ -80,9 +87,12 @@ class Step:
         clipping: Clipping | None = None,
         physical_batch_size: int | None = None,
         correlation: NoiseStream | None = None,
+        processes: Processes | None = None,
         bits: Bits = SYSTEM,
     ) -> None:
-        self.model, self.correlation = model, correlation
+        self._outer, self.correlation = model, correlation
+        model, self.processes = unwrap(model, processes)
+        self.model = model
         self.clipping = Flat() if clipping is None else clipping
         deviations = check.positive("Step", "noise_multiplier", noise_multiplier, 1 << 20)
         self.batch_size = check.integer("Step", "batch_size", batch_size, 1, 1 << 40)
@@ -96,8 +106,9 @@ class Step:
         self._engine = Engine(model, self.clipping)
         self._bits = bits
         self._wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
+        self._exchange = GradientExchange(self.processes, self._wanted)
         self._sums: Sums = {}
-        self._tested = False
+        self._tested = self._begun = False
         self._pay: Callable[[], None] | None = None
 
     @classmethod
@@ -108,6 +119,7 @@ class Step:
         *,
         clipping: Clipping | None = None,
         physical_batch_size: int | None = None,
+        processes: Processes | None = None,
         ledger: Ledger | Path | str | None = None,
         purpose: str = "train a model",
         bits: Bits = SYSTEM,
@@ -126,6 +138,7 @@ class Step:
             clipping=clipping,
             physical_batch_size=physical_batch_size,
             correlation=None if plan.factor is None else stream_of(plan.factor, plan.every),
+            processes=processes,
             bits=bits,
         )
         if ledger is not None:
@@ -147,7 +160,11 @@ class Step:
         few = part_of(tree_of(examples), 0, REHEARSED)
         if count_of(few) < 2:
             raise InvalidParameter("A test needs two examples at least, to see whether one moves another.")
-        compare_gradients(self.model, _function(losses), few, remedy=_REMEDY)
+        self._test(losses, few)
+
+    def _test(self, losses: Callable[..., Tensor], batch: Tree) -> None:
+        with plain_calls(self._outer):
+            compare_gradients(self.model, _function(losses), batch, remedy=_REMEDY)
         self._tested = True
 
     def add(self, losses: Callable[..., Tensor], *batch: object, examples_per_unit: int = 1) -> None:
@@ -160,16 +177,21 @@ class Step:
         """
         self._check_left()
         parts = tree_of(batch)
+
+        def look() -> None:
+            check.integer("Step.add", "examples_per_unit", examples_per_unit, 1, 1 << 20)
+            count_of(parts)
+            if not self._tested:
+                self._test(losses, made_up(parts, REHEARSED))
+
+        self.begin(look)
         count = count_of(parts)
-        if not self._tested:
-            compare_gradients(self.model, _function(losses), made_up(parts, REHEARSED), remedy=_REMEDY)
-            self._tested = True
-        self._charge()
-        examples_per_unit = check.integer("Step.add", "examples_per_unit", examples_per_unit, 1, 1 << 20)
-        each = count if self.physical_batch_size is None else self.physical_batch_size * examples_per_unit
-        for start in range(0, count, max(each, 1)):
-            with unforeseen(self._bits):
-                self.take(losses, part_of(parts, start, start + each), examples_per_unit=examples_per_unit)
+        with self.or_give_up():
+            each = count if self.physical_batch_size is None else self.physical_batch_size * examples_per_unit
+            for start in range(0, count, max(each, 1)):
+                some = part_of(parts, start, start + each)
+                with unforeseen(self._bits):
+                    self.take(losses, some, examples_per_unit=examples_per_unit)
 
     def take(self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1) -> None:
         """Take examples in for a caller that has tested the model and paid.
@@ -189,7 +211,8 @@ class Step:
             return each
 
         try:
-            sums = self._engine.clipped_sum(run, examples_per_unit=examples_per_unit)
+            with plain_calls(self._outer):
+                sums = self._engine.clipped_sum(run, examples_per_unit=examples_per_unit)
         except (SourdineError, torch.OutOfMemoryError):
             raise
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as problem:
@@ -209,9 +232,17 @@ class Step:
     def close(self) -> None:
         """Draw the noise of the step and write the noisy mean to `.grad`."""
         self._check_left()
-        self._charge()
+        self.begin()
         self.left -= 1
         sums, self._sums = self._sums, {}
+        if self.processes.several:
+            sums = self._exchange.sums(sums)
+        if self.processes.first:
+            self._write_noisy(sums)
+        if self.processes.several:
+            self._exchange.spread_gradients()
+
+    def _write_noisy(self, sums: Sums) -> None:
         sigma = float(self.mechanism.sigma)
         totals = {
             name: torch.zeros_like(value, dtype=torch.float32, memory_format=torch.contiguous_format)
@@ -239,6 +270,23 @@ class Step:
         for total, noise in zip(totals.values(), torch.split(whole, sizes), strict=True):
             total.add_(noise.to(total.device).view_as(total), alpha=sigma).div_(self.batch_size)
 
+    @contextmanager
+    def or_give_up(self) -> Iterator[None]:
+        """Where something fails meanwhile, other processes hear of it."""
+        try:
+            yield
+        except ProcessGone:
+            raise
+        except Exception:
+            self.give_up()
+            raise
+
+    def give_up(self) -> None:
+        """Tell the other processes, if there are some, that this one cannot take its share of a step."""
+        if self.processes.several:
+            self.left = 0
+            self._exchange.give_up()
+
     def _noise(self, count: int) -> Tensor:
         """Standard normal numbers, one for each parameter."""
         return gaussian(torch.Size((count,)), self._bits)
@@ -252,14 +300,33 @@ class Step:
                 left=Fraction(0),
             )
 
-    def _charge(self) -> None:
-        pay, self._pay = self._pay, None
-        if pay is not None:
-            try:
-                pay()
-            except BaseException:
-                self._pay = pay
-                raise
+    def begin(self, look: Callable[[], None] = lambda: None) -> None:
+        """Look whether all is right, and pay with the first use, when several processes agree on what."""
+        if self._begun:
+            with self.or_give_up():
+                look()
+            return
+        with self.processes.all_or_none():
+            look()
+        self.processes.agree(self._facts)
+        with self.processes.all_or_none():
+            if self._pay is not None and self.processes.first:
+                self._pay()
+        self._begun = True
+        if self.processes.several:
+            self._exchange.start_alike(self.model)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        """What must be the same in all processes."""
+        trained = [f"{name} {tuple(value.shape)} {value.dtype}" for name, value in self._wanted.items()]
+        return {
+            "model (its trained parameters)": " ".join(trained),
+            "number of steps": str(self.left),
+            "batch size": str(self.batch_size),
+            "noise": str(self.mechanism.sigma),
+            "clipping": repr(self.clipping),
+        }
 
 
 def _function(losses: object) -> Callable[..., Tensor]:

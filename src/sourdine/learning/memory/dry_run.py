@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from sourdine.core import check
 from sourdine.learning.data.examples import Batch, Examples, examples_of
+from sourdine.learning.devices.processes import ALONE
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.memory.allocations import Allocations, Moment, StageMemory
 from sourdine.learning.memory.model import FIRST, Course, Memory, MemoryLine, Stage, highest
@@ -56,7 +57,7 @@ def cycle(
     stepper = optimizer([value for value in task.model.parameters() if value.requires_grad])
     size = len(taken[0])
     step = (
-        Step(task.model, noise_multiplier=1.0, batch_size=size, steps=2, clipping=clipping)
+        Step(task.model, noise_multiplier=1.0, batch_size=size, steps=2, clipping=clipping, processes=ALONE)
         if private
         else None
     )
