@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
-from torch import nn
+import torch
 
 from sourdine.core import check
 from sourdine.learning.data.examples import Examples, RepeatedExamples, examples_of
+from sourdine.learning.devices.placement import Placement
 from sourdine.learning.devices.processes import Processes
+from sourdine.learning.devices.wrapping import plain_calls
 from sourdine.learning.forecast import measure
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.self_test import REHEARSED, self_test
@@ -21,6 +23,10 @@ class Execution:
     - `physical_batch_size`: how many units are computed at once. Unless given, it is measured.
     - `rehearsal`: a few public examples, by which the gradients of the model are tested and a step is
       measured before anything is paid; made-up ones of the data's shape unless given.
+    - `device`: where it is trained, such as "cuda:0"; where the model is, unless told. What is handed over is
+      where the model was.
+    - `dtype`: what it computes in: "float32", "float64", or "bfloat16", by autocast. Clipped sums and noise
+      are float32.
     - `processes`: those that train the model together, each of which calls `fit` alike. A model in
       DistributedDataParallel tells them by itself.
 
@@ -30,16 +36,25 @@ class Execution:
 
     physical_batch_size: int | None = None
     rehearsal: object = None
+    device: torch.device | str | None = None
+    dtype: torch.dtype | str | None = None
     processes: Processes | None = None
 
     def __post_init__(self) -> None:
         if self.physical_batch_size is not None:
             size = check.integer("Execution", "physical_batch_size", self.physical_batch_size, 1, 1 << 30)
             check.keep(self, physical_batch_size=size)
+        if self.placement.without_numbers:
+            remedy = "measure(model, data, device='meta') forecasts the memory of a step there."
+            raise check.fail("Execution", "device", "have numbers", self.device, remedy)
+
+    @property
+    def placement(self) -> Placement:
+        """Where the model is trained, and in which numbers."""
+        return Placement(device=self.device, dtype=self.dtype)
 
     def prepare(
         self,
-        model: nn.Module,
         task: Task,
         examples: Examples,
         *,
@@ -48,11 +63,17 @@ class Execution:
     ) -> tuple[int, StepForecast | None]:
         """Test the gradients of a task; how many units are computed at once, and a forecast if measured."""
         tried = examples if self.rehearsal is None else RepeatedExamples(examples_of(self.rehearsal))
-        self_test(task, tried.made_up(REHEARSED))
+        with plain_calls(task.model):
+            self_test(task, tried.made_up(REHEARSED))
         if self.physical_batch_size is not None:
             return self.physical_batch_size, None
         forecast = measure(
-            model, tried, loss=task.loss, clipping=clipping, examples_per_unit=examples_per_unit
+            task.model,
+            tried,
+            loss=task.loss,
+            clipping=clipping,
+            examples_per_unit=examples_per_unit,
+            dtype=task.autocast,
         )
         return forecast.physical_batch_size, forecast
 

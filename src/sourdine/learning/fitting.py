@@ -20,6 +20,7 @@ from sourdine.learning.checkpoint import Checkpoint
 from sourdine.learning.data.augmentation import Augmentation, AugmentedExamples
 from sourdine.learning.data.examples import Examples, batch_of, examples_of
 from sourdine.learning.data.units import UnitIds
+from sourdine.learning.devices.placement import Placement
 from sourdine.learning.devices.wrapping import unwrap
 from sourdine.learning.execution import Execution, check_execution
 from sourdine.learning.gradients.clipping import Clipping, Flat
@@ -70,7 +71,7 @@ def fit(
     - `public`: examples that are nobody's secret, to tell accuracy on after each epoch.
     - `checkpoint`: a file; a run that was killed goes on from it, is paid once and costs the same epsilon.
       It is written after each epoch; `Checkpoint` may say more often.
-    - `execution`: how much is computed at once, and by how many processes, which changes nothing else.
+    - `execution`: on which device, how much at once and by how many processes, which changes no price.
     - `progress`: told after each step how far the run is.
 
     >>> import torch
@@ -84,7 +85,7 @@ def fit(
     how = check_execution("fit", execution)
     model, processes = unwrap(model, how.processes)
     with processes.all_or_none():
-        task = task_of(model, loss)
+        task = task_of(model, loss, how.placement)
         check_optimizer("fit", optimizer)
         examples = examples_of(data)
         owners = _owners(units, examples)
@@ -100,7 +101,6 @@ def fit(
         clip = Flat() if clipping is None else clipping
         shown, copies = augmented("fit", examples, augmentation, bits)
         physical, forecast = how.prepare(
-            model,
             task,
             examples,
             clipping=clip,
@@ -146,10 +146,12 @@ def augmented(
     return AugmentedExamples(examples, augmentation, bits), augmentation.copies
 
 
-def task_of(model: nn.Module, loss: Losses | None) -> Task:
+def task_of(model: nn.Module, loss: Losses | None, placement: Placement | None = None) -> Task:
     """A copy of a model to train and its loss, or why it cannot be trained privately."""
     check_model(model)
-    return Task(copy.deepcopy(model).train(), cross_entropy if loss is None else check_loss(loss))
+    where = Placement() if placement is None else placement
+    copied = where.put(copy.deepcopy(model)).train()
+    return Task(copied, cross_entropy if loss is None else check_loss(loss), where.autocast)
 
 
 def check_optimizer(owner: str, optimizer: object) -> None:

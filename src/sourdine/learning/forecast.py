@@ -8,6 +8,7 @@ import torch
 
 from sourdine.core import check
 from sourdine.learning.data.examples import Examples, examples_of
+from sourdine.learning.devices.placement import Placement
 from sourdine.learning.devices.processes import ALONE
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.memory.dry_run import MakeSteps, memory_of
@@ -31,20 +32,26 @@ def measure(
     optimizer: MakeSteps | None = None,
     examples_per_unit: int = 1,
     memory: int | None = None,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | str | None = None,
 ) -> StepForecast:
     """What a step on examples shaped like these takes; of `data` only shapes and types are read.
 
-    `memory` is how many bytes the tensors of training may take: half of what is free unless told. Units of
-    `examples_per_unit` examples count as one. What the optimizer keeps is counted if it is given; its time is
-    not.
+    `memory` is how many bytes the tensors of training may take: half of what is free on the device unless
+    told. `device` and `dtype` are as in `Execution`. Units of `examples_per_unit` examples count as one.
+    What the optimizer keeps is counted if it is given; its time is not.
 
     >>> forecast = measure(torch.nn.Linear(20, 2), (torch.zeros(1, 20), torch.zeros(1, dtype=torch.int64)))
     >>> forecast.parameters, forecast.physical_batch_size
     (42, 1024)
     """
-    room = int(_SHARE * _free()) if memory is None else check.integer("measure", "memory", memory, 1, 1 << 60)
+    if memory is not None:
+        memory = check.integer("measure", "memory", memory, 1, 1 << 60)
     examples_per_unit = check.integer("measure", "examples_per_unit", examples_per_unit, 1, 1 << 20)
-    task = Task(copy.deepcopy(model).train(), cross_entropy if loss is None else check_loss(loss))
+    where = Placement(device=device, dtype=dtype)
+    losses = cross_entropy if loss is None else check_loss(loss)
+    task = Task(where.put(copy.deepcopy(model)).train(), losses, where.autocast)
+    room = int(_SHARE * free_memory(next(task.model.parameters()).device)) if memory is None else memory
     step = Step(
         task.model,
         noise_multiplier=1.0,
@@ -61,6 +68,7 @@ def measure(
         clipping=clipping,
         optimizer=optimizer,
         examples_per_unit=examples_per_unit,
+        dtype=where.autocast,
     )
     fitting = max(1, min(_MOST_PHYSICAL, taken.largest(room, parts=True)))
     physical = 1 << (fitting.bit_length() - 1)
@@ -85,12 +93,17 @@ def _seconds(task: Task, step: Step, examples: Examples, count: int, examples_pe
         start = time.perf_counter()
         step.take(task.losses, (batch,), examples_per_unit=examples_per_unit)
         step.close()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()  # it computes while this waits for nothing
         times.append(time.perf_counter() - start)
     return min(times[1:])
 
 
-def _free() -> int:
-    """Bytes of memory that nobody uses; 4 GiB where the system does not say."""
+def free_memory(device: torch.device) -> int:
+    """Bytes of memory that nobody uses, on a device or in this machine; 4 GiB where nobody says."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return int(free)
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
     except (AttributeError, OSError, ValueError):

@@ -19,6 +19,7 @@ from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.correlation.factor import Factor
 from sourdine.learning.correlation.stream import NoiseStream, stream_of
 from sourdine.learning.data.trees import Tree, count_of, made_up, part_of, tree_of
+from sourdine.learning.devices.counter import counter_gaussian
 from sourdine.learning.devices.exchange import GradientExchange
 from sourdine.learning.devices.processes import Processes, ProcessGone
 from sourdine.learning.devices.wrapping import plain_calls, unwrap
@@ -265,7 +266,7 @@ class Step:
         count = sum(sizes)  # many small draws are slow
         if self.correlation is None:
             whole = self._noise(count)
-        else:
+        else:  # what is kept between steps lies in memory, whatever the device
             whole = self.correlation.following(lambda: self._noise(count))
         for total, noise in zip(totals.values(), torch.split(whole, sizes), strict=True):
             total.add_(noise.to(total.device).view_as(total), alpha=sigma).div_(self.batch_size)
@@ -288,7 +289,10 @@ class Step:
             self._exchange.give_up()
 
     def _noise(self, count: int) -> Tensor:
-        """Standard normal numbers, one for each parameter."""
+        """Standard normal numbers, one for each parameter: made on the device if it is a GPU."""
+        place = next(iter(self._wanted.values())).device
+        if place.type == "cuda" and self.correlation is None:
+            return counter_gaussian(count, place, self._bits)
         return gaussian(torch.Size((count,)), self._bits)
 
     def _check_left(self) -> None:

@@ -47,6 +47,7 @@ class Task:
 
     model: nn.Module
     loss: Losses
+    autocast: torch.dtype | None = None  # what layers compute in, if not in what parameters are made of
 
     def losses(self, batch: Batch, weights: Tensor | None = None) -> Tensor:
         """One loss for each example, times its weight."""
@@ -65,4 +66,8 @@ class Task:
         like = next(self.model.parameters())
         tensors = [each.to(like if each.is_floating_point() else like.device) for each in inputs]
         wanted = targets.to(like) if targets.is_floating_point() else targets.to(like.device, torch.int64)
-        return self.model(*tensors), wanted
+        with torch.autocast(like.device.type, dtype=self.autocast, enabled=self.autocast is not None):
+            outputs = self.model(*tensors)
+        if self.autocast is not None and isinstance(outputs, Tensor):
+            outputs = outputs.to(like.dtype)
+        return outputs, wanted

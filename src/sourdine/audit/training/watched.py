@@ -93,7 +93,7 @@ class Watched:
         """The model after the run, as `fit` would train it."""
         model = Probed(self._model, len(self._included))
         task = task_of(model, probed_loss(self._loss))  # type: ignore[arg-type]
-        physical, _ = execution.prepare(model, task, self._examples, clipping=self._clipping)
+        physical, _ = execution.prepare(task, self._examples, clipping=self._clipping)
         layers = {name: value.numel() for name, value in task.model.named_parameters() if value.requires_grad}
         self._trace = Trace(
             layers, steps=priced.steps, units=self._examples.size, canaries=len(self._included)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from sourdine.core import check
 from sourdine.learning.data.examples import Batch, Examples, examples_of
+from sourdine.learning.devices.placement import Placement
 from sourdine.learning.devices.processes import ALONE
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.memory.allocations import Allocations, Moment, StageMemory
@@ -48,9 +49,10 @@ def cycle(
     private: bool = True,
     examples_per_unit: int = 1,
     later: bool = True,
+    autocast: torch.dtype | None = None,
 ) -> None:
     """Train for one step or, with `later`, for two, of which the second takes its batch in two parts."""
-    task = Task(model().train(), loss)
+    task = Task(model().train(), loss, autocast)
     watch(Stage.MODEL)
     taken = batch()
     watch(Stage.BATCH)
@@ -135,20 +137,25 @@ def memory_of(
     optimizer: MakeSteps | None = None,
     examples_per_unit: int = 1,
     private: bool = True,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | str | None = None,
 ) -> Memory:
     """The memory of training a model on examples shaped like these, of which only shapes and types are read.
 
     Dry steps on 2, 5 and 11 made-up examples, and on more while their tensors take less than 64 MiB. For
     every moment of a step a line goes through the last two of them, so that moments count that matter for
-    large batches only. Without an optimizer, one that keeps nothing is taken.
+    large batches only. Without an optimizer, one that keeps nothing is taken. `device` and `dtype` are as in
+    `Execution`; what counts is the memory of that device.
 
     >>> import torch
     >>> memory = memory_of(nn.Linear(1000, 2), (torch.zeros(1, 1000), torch.zeros(1, dtype=torch.int64)))
     >>> memory.live[Stage.MODEL], memory.live[Stage.BATCH].each
     (MemoryLine(fixed=8008.0, each=0.0), 4008.0)
     """
+    where = Placement(device=device, dtype=dtype)
     dry = _Dry(
-        model=model,
+        model=model if device is dtype is None else where.put(copy.deepcopy(model)),
+        autocast=where.autocast,
         examples=examples_of(data),
         loss=cross_entropy if loss is None else check_loss(loss),
         clipping=clipping,
@@ -183,6 +190,7 @@ class _Dry:
     optimizer: MakeSteps
     examples_per_unit: int
     private: bool
+    autocast: torch.dtype | None
 
     def run(self, units: int) -> dict[str, StageMemory]:
         where = next(self.model.parameters()).device.type
@@ -196,6 +204,7 @@ class _Dry:
                 clipping=self.clipping,
                 private=self.private,
                 examples_per_unit=self.examples_per_unit,
+                autocast=self.autocast,
             )
         return taken.stages
 
