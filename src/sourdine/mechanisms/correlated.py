@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Neighbours, Norm, root_above
-from sourdine.core.distributions import RhoLaw
+from sourdine.core.distributions import RhoLaw, float_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
@@ -247,7 +247,7 @@ class CorrelatedGaussian(CorrelatedNoise):
     def loss(self, distance: Distance) -> PrivacyLoss:
         square = self.moved_steps(distance) * self.matrix.squared_length(self.participation)
         rho = square / (2 * self.unit_noise**2)
-        return PrivacyLoss.symmetric(RhoLaw(float(rho)), neighbours=distance.neighbours, rho=rho)
+        return PrivacyLoss.symmetric(RhoLaw(float_above(rho)), neighbours=distance.neighbours, rho=rho)
 
     def error(self, confidence: float = 0.95) -> float:
         """Of one row; what is read off several is told by their coefficients."""

@@ -333,6 +333,11 @@ class Specification(Declared):
                 check_join(join, schema)
         return None
 
+    @property
+    def _planned_privacy(self) -> Privacy:
+        """The guarantee, with the part of delta that chooses keys."""
+        return self.series_plan().privacy if self.series is not None else self.plan().privacy
+
     @in_files()
     def open_ledger(self, epsilon: Fraction | None = None) -> Ledger:
         """The ledger that pays; if there is none, the error says how to make one with this epsilon."""
@@ -344,7 +349,7 @@ class Specification(Declared):
             )
         if isinstance(path, Path) and not path.exists():
             declaration = self.privacy
-            privacy = self._declared if self.series or self.queries == NO_QUERIES else self.plan().privacy
+            privacy = self._declared if self.queries == NO_QUERIES else self._planned_privacy
             small = f" --delta {plain(declaration.delta)}" if privacy.squared and declaration.delta else ""
             small += f" --selection-delta {plain(privacy.selection_delta)}" if privacy.selection_delta else ""
             budget = declaration.epsilon if epsilon is None else float(epsilon)

@@ -22,6 +22,17 @@ PLANS: dict[str, dict[str, Any]] = {
     "pure": {"delta": None, "times": 2, "publish": ["total"]},
     "replaced": {"neighbours": Neighbours.REPLACE, "times": 2},
     "several groups": {"unit": TWO, "times": 2},
+    "chosen keys": {"region": {"type": "text"}},
+    "chosen keys, often": {"region": {"type": "text", "other": "rest"}, "unit": TWO, "times": 3},
+    "chosen keys, apart": {"region": {"type": "text"}, "times": 2, "separation": 3},
+    "chosen keys, a total": {"region": {"type": "text"}, "total": 4},
+    "chosen keys, replaced": {
+        "region": {"type": "text"},
+        "unit": TWO,
+        "times": 2,
+        "neighbours": Neighbours.REPLACE,
+    },
+    "chosen keys, pure": {"region": {"type": "text"}, "times": 2, "selection_delta": 1e-6},
 }
 
 
@@ -55,6 +66,30 @@ def test_faults_of_participation_are_seen(fault: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(TableSeries, "_admit", fault)
     plan = make_plan(periods=5, times=2, separation=3, publish=["total"])
     assert not audit_series(plan, pairs=6, bits=SeededBits(1)).passed
+
+
+def _each_count_twice(block: Any) -> tuple[int, ...]:
+    return (1, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["admitted", "counted together", "for one period"])
+def test_faults_of_chosen_keys_are_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Units that are never refused; several periods counted together; a price for units that come once."""
+    from sourdine.tables.series import keys
+
+    many = keys.most_counts
+    if fault == "admitted":
+        monkeypatch.setattr(TableSeries, "_admit", _always)
+    elif fault == "counted together":
+        monkeypatch.setattr(keys, "most_counts", lambda block, unit: 2 * many(block, unit))
+        monkeypatch.setattr(keys, "count_widths", _each_count_twice)
+    else:
+        monkeypatch.setattr(keys, "most_counts", lambda block, unit: unit.max_groups)
+    plan = make_plan(periods=5, times=2, region={"type": "text"}, publish=["total"])
+    found = audit_series(plan, pairs=12, bits=SeededBits(1))
+    assert not found.passed
+    assert found.line == "keys of region" or fault == "admitted"
 
 
 def test_units_must_be_told_apart() -> None:

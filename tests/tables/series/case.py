@@ -22,15 +22,20 @@ def make_plan(
     unit: PrivacyUnit | None = None,
     ask: Any = "count",
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    region: dict[str, Any] | None = None,
+    town: dict[str, Any] | None = None,
+    selection_delta: float | None = None,
     **block: Any,
 ) -> SeriesPlan:
-    columns = {
+    columns: dict[str, Any] = {
         "arrived": {"type": "date", "first": "2024-01-01", "last": "2025-12-31"},
-        "region": {"type": "category", "keys": list(keys)},
+        "region": region or {"type": "category", "keys": list(keys)},
         "pay": {"type": "integer", "lower": 0, "upper": 100},
     }
     if ask == "count":
         del columns["pay"]
+    if town is not None:
+        columns["town"] = town
     fields = {
         "period": "week",
         "first": START,
@@ -40,8 +45,8 @@ def make_plan(
     }
     return SeriesPlan(
         schema=Schema.read(columns),
-        queries=(Query("visits", ask, by="region"),),
-        privacy=Privacy(epsilon=Fraction(epsilon), delta=delta),
+        queries=(Query("visits", ask, by=("region", "town") if town else "region"),),
+        privacy=Privacy(epsilon=Fraction(epsilon), delta=delta, selection_delta=selection_delta),
         unit=unit or PrivacyUnit("person", column="id"),
         neighbours=neighbours,
         block=SeriesBlock.read({**fields, **block}),

@@ -200,6 +200,79 @@ def test_a_restored_copy_refuses_rows_until_told(tmp_path: Path, ledger: Ledger,
     assert restored.publish(source(MANY)).columns != shown
 
 
+def test_a_backup_that_is_restored_twice_is_paid_for_twice(
+    tmp_path: Path, ledger: Ledger, source: Make
+) -> None:
+    plan, place, spent = make_plan(), tmp_path / "s.series", []
+    series = TableSeries.start(plan, place, ledger)
+    series.publish(source(MANY))
+    shutil.copy(place, tmp_path / "backup")
+    series.publish(source(MANY))
+    series.close()
+    for _ in range(2):
+        shutil.copyfile(tmp_path / "backup", place)
+        with TableSeries.open(plan, place) as restored:
+            spent.append(ledger.status().spent)
+            restored.resume(2, ledger)
+            restored.publish(source(MANY))
+    spent.append(ledger.status().spent)
+    assert spent[2] - spent[1] == spent[1] - spent[0] > 0
+
+
+def test_a_resumption_that_was_cut_off_is_paid_once(
+    tmp_path: Path, ledger: Ledger, source: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, place = make_plan(), tmp_path / "s.series"
+    with TableSeries.start(plan, place, ledger) as series:
+        before = ledger.status().spent
+        with monkeypatch.context() as patch:
+            patch.setattr("sourdine.tables.series.state.SeriesState.turn", lambda _: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                series.resume(1, ledger)
+        paid = ledger.status().spent
+        assert paid > before
+        assert series.resume(1, ledger) == 1
+        assert ledger.status().spent == paid
+
+
+def test_rows_that_are_read_after_a_crash_are_witnessed_before_they_are_shown(
+    tmp_path: Path, ledger: Ledger, source: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an older state, put back in place of the newer one, would draw them again for nothing."""
+    plan, place = make_plan(), tmp_path / "s.series"
+    with TableSeries.start(plan, place, ledger) as series:
+        series.publish(source(MANY))
+        shutil.copy(place, tmp_path / "backup")
+        with monkeypatch.context() as patch:
+            patch.setattr("sourdine.tables.series.state.SeriesState.witness", lambda _: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                series.publish(source(MANY))
+    with TableSeries.open(plan, place) as series:
+        assert series.answers().closed == 2  # somebody reads a report
+    shutil.copyfile(tmp_path / "backup", place)
+    with TableSeries.open(plan, place) as restored:
+        assert restored.status().restored
+
+
+def test_a_start_that_is_restored_does_not_forget_what_was_shown(
+    tmp_path: Path, ledger: Ledger, source: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, place = make_plan(), tmp_path / "s.series"
+    with monkeypatch.context() as patch:
+        patch.setattr("sourdine.tables.series.state.SeriesState.write_note", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            TableSeries.start(plan, place, ledger)
+    shutil.copy(place, tmp_path / "backup")  # of a start that was cut off
+    with TableSeries.start(plan, place, ledger) as series:
+        series.publish(source(MANY))
+    shutil.copyfile(tmp_path / "backup", place)
+    with (
+        TableSeries.start(plan, place, ledger) as restored,
+        pytest.raises(InvalidParameter, match="was restored"),
+    ):
+        restored.publish(source(MANY))
+
+
 def test_a_moved_state_is_told_from_the_one_it_was(tmp_path: Path, ledger: Ledger, source: Make) -> None:
     plan, place = make_plan(), tmp_path / "s.series"
     TableSeries.start(plan, place, ledger).publish(source(MANY))

@@ -18,16 +18,18 @@ from sourdine.audit.plans.cells import Dice
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.frames.columns import Category, Flag, Integer, Real
+from sourdine.frames.columns import Category, Flag, Integer, Real, Text
 from sourdine.frames.opening import open_source
 from sourdine.frames.source import Source
 from sourdine.frames.times.dates import Date
 from sourdine.mechanisms import CorrelatedGaussian
 from sourdine.tables.series import SeriesPlan, TableSeries
+from sourdine.tables.series.keys import KeyChoice
 from sourdine.testing import SeededBits
 
 Records = list[dict[str, Any]]
 _OTHERS = 12  # records of other units
+_KEYS = ("ayr", "bath", "cork")  # of columns whose keys nobody declared
 _UNIT, _NEWCOMER = "watched", "newcomer"
 
 
@@ -56,13 +58,52 @@ def audit_series(plan: SeriesPlan, *, pairs: int = 20, bits: Bits = SYSTEM) -> S
     for _ in range(pairs):
         one, other = _neighbours(plan, dice)
         seed = dice.below(1 << 30)  # the same secret for both: which groups a unit counts in hangs on it
-        for place, (line, here, there) in enumerate(
-            zip(plan.lines, _published(plan, one, seed), _published(plan, other, seed), strict=True)
-        ):
-            share = _movement(plan, place, here - there)
+        # keys appear alike in both, as the proof has it: neighbours are compared given what was shown
+        known = {key: 1 + dice.below(plan.block.periods + 1) for key in _KEYS}
+        here, there = (_published(plan, records, seed, known) for records in (one, other))
+        shares = {
+            f"{line.query}: {line.label}": _movement(plan, place, here.sums[place] - there.sums[place])
+            for place, line in enumerate(plan.lines)
+        }
+        for choice in plan.key_choices:
+            shares[f"keys of {choice.column}"] = _moved_counts(choice, here.counts, there.counts)
+        for name, share in shares.items():
             if share > worst:
-                worst, label = share, f"{line.query}: {line.label}"
+                worst, label = share, name
     return SeriesAudit(pairs=pairs, worst=worst, line=label)
+
+
+@dataclass(frozen=True, eq=False)
+class _Published:
+    """The exact sums of every period by key, and the counts by which keys were to be chosen."""
+
+    sums: list[NDArray[np.int64]]
+    counts: dict[tuple[object, ...], int]
+
+
+class _WatchedSeries(TableSeries):
+    """A series whose keys appear when the audit says so; it keeps the counts they would be chosen by."""
+
+    known: dict[str, int]
+    counts: dict[tuple[object, ...], int]
+
+    def _shown_keys(
+        self, choice: KeyChoice, at: tuple[int, int], counts: dict[str, int], bits: Bits
+    ) -> list[str]:
+        self.counts.update({(choice.column, *at, key): units for key, units in counts.items()})
+        return [key for key, period in self.known.items() if at == (period, 1)]
+
+
+def _moved_counts(
+    choice: KeyChoice, here: dict[tuple[object, ...], int], there: dict[tuple[object, ...], int]
+) -> float:
+    """How many counts of units moved, as a share of those that are paid for; each may move by 1."""
+    places = [place for place in {*here, *there} if place[0] == choice.column]
+    changes = np.array([here.get(place, 0) - there.get(place, 0) for place in places] or [0])
+    if np.abs(changes).max() > 1:
+        return float("inf")
+    twice = 2 if choice.neighbours is Neighbours.REPLACE else 1
+    return float(np.count_nonzero(changes)) / (twice * choice.mechanism.keys)
 
 
 def _movement(plan: SeriesPlan, place: int, change: NDArray[np.int64]) -> float:
@@ -135,16 +176,19 @@ def _cell(column: object, dice: Dice, day: date) -> Any:
             return dice.one_in(2)
         case Integer() | Real():
             return dice.one([column.lower, column.upper])
+        case Text():
+            return dice.one(_KEYS)
         case Date():
             return day
         case _:
             raise InvalidParameter(
-                "An audit of a series makes up categories, flags, numbers and dates. Leave other columns out."
+                "An audit of a series makes up categories, texts, flags, numbers and dates. Leave out other "
+                "columns."
             )
 
 
-def _published(plan: SeriesPlan, records: Records, seed: int) -> list[NDArray[np.int64]]:
-    """The exact sums of every period, by key, after a whole series was published."""
+def _published(plan: SeriesPlan, records: Records, seed: int, known: dict[str, int]) -> _Published:
+    """What stays private after a whole series was published."""
     with TemporaryDirectory(prefix="sourdine-") as folder:
         place = Path(folder)
         small = "1e-6" if plan.privacy.squared else None
@@ -154,13 +198,17 @@ def _published(plan: SeriesPlan, records: Records, seed: int) -> list[NDArray[np
             delta=small,
             unit=plan.unit.name,
             neighbours=plan.neighbours,
+            selection_delta=plan.privacy.selection_delta if plan.key_choices else None,
         )
-        with ledger, TableSeries.start(plan, place / "audit.series", ledger) as series:
+        with ledger, _WatchedSeries.start(plan, place / "audit.series", ledger) as series:
+            assert isinstance(series, _WatchedSeries)
+            series.known, series.counts = known, {}
             for number in range(1, plan.block.periods + 1):
                 series.publish(_source(plan, records, number), early=True, bits=SeededBits(seed + number))
-            return [
+            sums = [
                 series.history(line, series.keys(line), plan.block.periods) for line in range(len(plan.lines))
             ]
+            return _Published(sums, series.counts)
 
 
 def _source(plan: SeriesPlan, records: Records, number: int) -> Source:

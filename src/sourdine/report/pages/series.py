@@ -60,6 +60,8 @@ def _rows(answers: SeriesAnswers, table: SeriesRows, view: SeriesView) -> Iterat
         alone = answers.value(view, period, query=query, label=label)
         joint = answers.value(view, period, query=query, label=label, joint=True)
         for i, key in enumerate(table.keys):
+            if period < table.starts[i]:  # nothing was measured of it yet
+                continue
             yield {
                 "day": answers.calendar.start(period).isoformat(),
                 "name": answers.calendar.name(period),

@@ -238,9 +238,11 @@ class SeriesAnswers:
                     weights = view_coefficients(table.matrix, view, period)
                     values, deviations = table.read(weights), table.deviation(weights)
                     name = self.calendar.name(period)
-                    for key, value, wide in zip(
-                        table.keys, values.tolist(), deviations.tolist(), strict=True
+                    for key, start, value, wide in zip(
+                        table.keys, table.starts.tolist(), values.tolist(), deviations.tolist(), strict=True
                     ):
+                        if period < start:  # nothing was measured of it yet
+                            continue
                         yield (
                             table.line.query,
                             table.line.label,

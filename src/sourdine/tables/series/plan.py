@@ -1,7 +1,7 @@
 """What a series will measure, cost and be worth: from declarations alone, before its first period."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,6 +23,7 @@ from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
 from sourdine.tables.series.choice import MatrixChoice, choose_matrix
 from sourdine.tables.series.declared import SeriesBlock
+from sourdine.tables.series.keys import KeyChoice, choose_keys
 
 _MOST_NOISE = 1 << 29  # steps of noise; more is drawn on a coarser grid
 _TRIES = 60
@@ -103,11 +104,12 @@ class SeriesPlan:
                     f"The query '{query.name}' of a series compares or picks answers. What a series tells is "
                     "declared as 'publish'. Leave out 'compare' and 'show'."
                 )
-            if self.schema.open(query.by):
+            if len(self.schema.open(query.by)) > 1:
                 raise InvalidParameter(
-                    f"The query '{query.name}' groups by keys that nobody declared. The keys of a series are "
-                    "declared: choose them by a release of its own, and declare those it shows."
+                    f"The query '{query.name}' groups by two columns whose keys nobody declared. In a series "
+                    "one of them at most has its keys chosen privately. Declare those of the others."
                 )
+        self._share_delta()
         if self.unit.column is None and self.block.participation != Participation():
             raise InvalidParameter(
                 "Where each record is a unit it counts in one period. To let units come again, name the "
@@ -119,7 +121,21 @@ class SeriesPlan:
                     f"The series rests on the column '{name}', which is not declared as a date. Declare it: "
                     f'[columns.{name}] type = "date", first = 2026-01-01, last = 2026-12-31.'
                 )
-        self.lines  # noqa: B018 (so that what cannot be planned is refused here)
+        self.lines, self.key_choices  # noqa: B018 (so that what cannot be planned is refused here)
+
+    def _share_delta(self) -> None:
+        """Half of delta pays for keys that are chosen privately, unless something else is declared."""
+        if not any(self.schema.open(query.by) for query in self.queries):
+            return
+        if self.privacy.delta is None or self.privacy.selection_delta == 0:
+            raise InvalidParameter(
+                "Keys that nobody declared are chosen privately, which takes a small delta: the chance that "
+                f"a key is shown which one {self.unit.name} alone has. Declare one, such as delta = 1e-6, or "
+                "declare the keys."
+            )
+        if self.privacy.selection_delta is None:
+            half = replace(self.privacy, selection_delta=self.privacy.delta / 2)
+            object.__setattr__(self, "privacy", half)
 
     @cached_property
     def choice(self) -> MatrixChoice:
@@ -136,21 +152,50 @@ class SeriesPlan:
     @cached_property
     def lines(self) -> tuple[SeriesLine, ...]:
         """What is measured, with the noise that its share of the budget allows."""
-        parts = [
-            (query, label, measurement, query.share / len(measures))
-            for query in self.queries
-            for measures in [self._measures(query)]
-            for label, measurement in measures
-        ]
-        whole = sum((part for *_, part in parts), Fraction(0))
+        whole = sum((query.share for query in self.queries), Fraction(0))
         return tuple(
-            self._line(query.name, label, measurement, part / whole)
-            for query, label, measurement, part in parts
+            self._line(query.name, label, measurement, self._part(query) / whole)
+            for query in self.queries
+            for label, measurement in self._measures(query)
         )
+
+    def _part(self, query: Query) -> Fraction:
+        """What each thing that a query asks for has of its weight; a choice of keys counts as one more."""
+        return query.share / (len(query.ask) + len(self.schema.open(query.by)))
+
+    @cached_property
+    def key_choices(self) -> tuple[KeyChoice, ...]:
+        """How keys are chosen that nobody declared: once for each column, for all queries by it."""
+        groups: dict[str, list[Query]] = {}
+        for query in self.queries:
+            for name in self.schema.open(query.by):
+                groups.setdefault(name, []).append(query)
+        whole = sum((query.share for query in self.queries), Fraction(0))
+        delta = Fraction(self.privacy.selection_delta or 0) / max(len(groups), 1)
+        choices = []
+        for name, queries in groups.items():
+            share = sum((self._part(query) for query in queries), Fraction(0)) / whole
+            choices.append(
+                choose_keys(
+                    name,
+                    tuple(self._scope(query) for query in queries),
+                    schema=self.schema,
+                    block=self.block,
+                    unit=self.unit,
+                    neighbours=self.neighbours,
+                    budget={"rho" if self.privacy.squared else "epsilon": share * self.privacy.total},
+                    delta=delta,
+                    share=share,
+                )
+            )
+        return tuple(choices)
+
+    def _scope(self, query: Query) -> Scope:
+        return Scope(query=query.name, by=query.by, where=query.where, open=self.schema.open(query.by))
 
     def _measures(self, query: Query) -> list[tuple[str, GroupSums]]:
         measures: list[tuple[str, GroupSums]] = []
-        scope = Scope(query=query.name, by=query.by, where=query.where)
+        scope = self._scope(query)
         for each in query.ask:
             label, measurement = each.label, each.measurement(scope, self.schema)
             if not isinstance(measurement, RecordCounts | UnitCounts | Total):
@@ -200,7 +245,7 @@ class SeriesPlan:
     @property
     def spends(self) -> tuple[Spend, ...]:
         """The one charge for the whole horizon."""
-        return tuple(line.spend for line in self.lines)
+        return (*(line.spend for line in self.lines), *(each.spend for each in self.key_choices))
 
     @property
     def words(self) -> str:
@@ -210,6 +255,7 @@ class SeriesPlan:
             f"{block.periods} periods by {block.period}, from {calendar.name(1)} to "
             f"{calendar.name(block.periods)}, paid once: {self.privacy.words} for each {self.unit.name}, who "
             f"counts {block.participation.words}. {self.choice.words(block.views)}"
+            + "".join(f" {each.words(self.unit.name, block.period)}" for each in self.key_choices)
         )
 
 
@@ -251,7 +297,7 @@ def declared_text(plan: SeriesPlan) -> str:
         for name, column in plan.schema.columns.items()
     }
     block = plan.block.model_dump(mode="json", exclude={"state"})
-    content: Mapping[str, Any] = {
+    content: dict[str, Any] = {
         "columns": columns,
         "queries": [query.model_dump(mode="json") for query in plan.queries],
         "privacy": {
@@ -265,4 +311,6 @@ def declared_text(plan: SeriesPlan) -> str:
         },
         "series": block,
     }
+    if plan.key_choices:  # series without them were started before there was such a word
+        content["privacy"]["selection_delta"] = plan.privacy.selection_delta
     return json.dumps(content, sort_keys=True, ensure_ascii=False)

@@ -2,8 +2,8 @@
 
 import json
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,19 +17,20 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.frames.keys import Keys
+from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.participants import participants, without
-from sourdine.frames.statistics.totals import totals_of
-from sourdine.mechanisms import CorrelatedNoise
+from sourdine.mechanisms import CorrelatedNoise, PartitionThreshold
 from sourdine.mechanisms.correlated import NoiseCorrelation
-from sourdine.tables.query import Query
+from sourdine.mechanisms.correlation import CorrelationMatrix
+from sourdine.tables.measurements.measurement import expect
 from sourdine.tables.scans import silence
 from sourdine.tables.series.answers import SeriesAnswers, SeriesRows
 from sourdine.tables.series.calendar import check_over
+from sourdine.tables.series.closing import PeriodReader
+from sourdine.tables.series.keys import KeyChoice, measured_now
 from sourdine.tables.series.plan import SeriesLine, SeriesPlan, declared_text, listed_queries
 from sourdine.tables.series.state import ClosedPeriod, SeriesState, aligned, key_rows
-
-_LIMIT = (1 << 62) - 1
 
 
 class HasSource(Protocol):
@@ -51,7 +52,7 @@ class SeriesStatus:
     restored: bool
 
 
-class TableSeries:
+class TableSeries(PeriodReader):
     """A table that grows, published at the end of each period.
 
     The guarantee is the plan's epsilon (or epsilon and delta) for each unit over all periods together, paid
@@ -67,14 +68,28 @@ class TableSeries:
                 "The series was started with other declarations, and its noise was chosen for those. Put "
                 "them back as they were (keys may be added at the end of a list), or start another series."
             )
+        self.key_choices = self._paid_choices(plan.key_choices)
         self.lines = self._with_mechanisms(plan.lines)
+
+    def _paid_choices(self, choices: tuple[KeyChoice, ...]) -> tuple[KeyChoice, ...]:
+        """How keys are chosen, as it was paid for."""
+        paid = [json.loads(each) for each in json.loads(self._state.note("choices") or "[]")]
+        return tuple(
+            replace(
+                choice,
+                mechanism=expect(PartitionThreshold, PartitionThreshold.from_json(each["mechanism"])),
+                widths=tuple(each["widths"]),
+            )
+            for choice, each in zip(choices, paid, strict=True)
+        )
 
     def _with_mechanisms(self, lines: tuple[SeriesLine, ...]) -> tuple[SeriesLine, ...]:
         """The lines with the noise that was paid for, whatever a newer plan would choose."""
         texts = json.loads(self._state.note("mechanisms") or "[]")
         paid = map(Fraction, json.loads(self._state.note("distances") or "[]"))
+        schema = self._schema()
         for place, (line, most) in enumerate(zip(lines, paid, strict=True)):
-            keys = set(key_rows(line.measurement.keys(self.plan.schema)))
+            keys = set(key_rows(_known_keys(line, schema)))
             if line.distance.amount > most or not keys.issuperset(self._state.keys(place)):
                 raise InvalidParameter(
                     f"The keys of the query '{line.query}' are no longer those that the series was paid for: "
@@ -102,7 +117,7 @@ class TableSeries:
         if place.exists():
             store = SeriesState(place)
             if store.note("paid") is None:
-                store.witness()  # nothing was ever shown from it
+                store.first_witness()
             else:
                 store.close()
                 raise InvalidParameter(
@@ -117,9 +132,17 @@ class TableSeries:
                 "distances": json.dumps([str(line.distance.amount) for line in plan.lines]),
                 "periods": str(plan.block.periods),
             }
+            if plan.key_choices:
+                notes["choices"] = json.dumps(
+                    [
+                        json.dumps({"mechanism": each.mechanism.to_json(), "widths": each.widths})
+                        for each in plan.key_choices
+                    ]
+                )
             store = SeriesState.create(place, notes)
         series = cls(plan, store)
-        series._pay(ledger, tuple(line.spend for line in series.lines), purpose, "start")
+        spends = (*(line.spend for line in series.lines), *(each.spend for each in series.key_choices))
+        series._pay(ledger, spends, purpose, "start")
         return series
 
     @classmethod
@@ -194,14 +217,12 @@ class TableSeries:
         with self._state.writing():
             closed = self._state.closed
             number = closed + 1 if number is None else number
-            if fresh := number > closed:
+            if number > closed:
                 self._check_next(number, closed)
                 check_over(calendar, number, early)
                 days = calendar.start(number), calendar.start(number + 1)
                 with silence("the period is not closed"):
                     self._close_period(source, number, days, bits)
-        if fresh:
-            self._state.witness()
         return self.answers(number)
 
     def _number(self, period: int | str | None) -> int | None:
@@ -230,69 +251,6 @@ class TableSeries:
                 "row rests on all before it. Publish those between first."
             )
 
-    def _close_period(self, source: Source, number: int, days: tuple[date, date], bits: Bits) -> None:
-        """Within `writing`: read, admit, draw, and keep."""
-        unit, conditions = self.plan.unit, self._in_period(source, *days)
-        table = source
-        if unit.column is not None:
-            whose = [f"({line.measurement.scope.sql(source)})" for line in self.lines]
-            condition = f"{conditions} AND ({' OR '.join(dict.fromkeys(whose))})"
-            units, records = participants(source, unit.column, condition)
-            digests = self._state.digests(units.tolist())
-            admitted = self._admit(digests, records, number)
-            chosen = np.flatnonzero(admitted)
-            self._state.add_participations([digests[i] for i in chosen], number, records[chosen].tolist())
-            table, others = without(source, unit.column, units[~admitted].tolist())
-            conditions = f"{conditions} AND {others}"
-        for place in range(len(self.lines)):
-            self._state.add_period(self._draw(table, place, number, conditions, bits))
-        self._state.turn()
-
-    def _in_period(self, source: Source, start: date, after: date) -> str:
-        """The records that arrived in a period, in the engine's words."""
-        block = self.plan.block
-        bounds: dict[str, dict[str, date]] = {}
-        if block.arrived is not None:
-            bounds[block.arrived] = {"at_least": start, "below": after}
-        if block.late == "drop" and block.happened is not None:
-            bounds.setdefault(block.happened, {})["at_least"] = start
-        if not bounds:
-            return "TRUE"
-        trees = Query("period", "count", where=bounds).where
-        return " AND ".join(f"({source.holds(tree)})" for tree in trees)
-
-    def _admit(self, digests: list[bytes], records: NDArray[np.int64], number: int) -> NDArray[np.bool_]:
-        """Which units may count in a period: by their own past alone."""
-        block, before = self.plan.block, self._state.participations(digests)
-        admitted = np.ones(len(digests), bool)
-        for i, digest in enumerate(digests):
-            times, last, used = before.get(digest, (0, 0, 0))
-            if block.total is not None:
-                admitted[i] = used + records[i] <= block.total
-            elif times:
-                admitted[i] = times < block.times and number - last >= block.separation
-        return admitted
-
-    def _draw(self, table: Source, place: int, number: int, conditions: str, bits: Bits) -> ClosedPeriod:
-        line = self.lines[place]
-        measurement, schema, unit = line.measurement, self.plan.schema, self.plan.unit
-        where = f"{conditions} AND ({measurement.scope.sql(table)})"
-        (totals,) = totals_of(table, measurement.requests(table, unit), unit=unit, bits=bits, where=where)
-        exact = measurement.numbers(totals, schema, unit)[:, 0]
-        sums = np.array([max(-_LIMIT, min(_LIMIT, int(each))) for each in exact.tolist()], np.int64)
-        keys = tuple(key_rows(totals.keys))
-        history = self.history(place, keys, number - 1)
-        rows = line.mechanism.sample_rows(np.concatenate([history, sums[:, None]], axis=1), bits)
-        return ClosedPeriod(number, place, keys, sums[:, None], np.asarray(rows))
-
-    def history(self, place: int, keys: tuple[tuple[Any, ...], ...], until: int) -> NDArray[np.int64]:
-        """The exact sums of closed periods, by key: private, and never shown.
-
-        A key that was declared later has zeros before.
-        """
-        closed = self._state.periods(place, until)
-        return aligned(closed, keys, lambda period: period.sums)
-
     def keys(self, place: int) -> tuple[tuple[Any, ...], ...]:
         """The newest keys of a line."""
         return self._state.keys(place)
@@ -305,10 +263,12 @@ class TableSeries:
         last = self._state.closed if number is None else number
         if not 1 <= last <= self._state.closed:
             raise InvalidParameter("No period of the series is closed yet up to there. Publish it first.")
+        self._state.bring_witness()
         tables = []
         for place, line in enumerate(self.lines):
-            keys, closed = self._state.keys(place), self._state.periods(place, last)
-            noisy = aligned(closed, keys, lambda period: period.rows)
+            closed = self._state.periods(place, last)
+            keys = closed[-1].keys  # later ones were not shown then
+            noisy = aligned(closed, keys, _rows_of(line.mechanism.matrix))
             known = {key: each.number for each in reversed(closed) for key in each.keys}
             starts = np.array([known.get(key, last + 1) for key in keys], np.int64)
             tables.append(SeriesRows(line=line, keys=keys, rows=noisy, starts=starts))
@@ -351,15 +311,30 @@ class TableSeries:
         total, closed = check.integer("resume", "shown", shown, 0, self.periods), self._state.closed
         lost = max(total - closed, 0)
         if lost:
+            with self._state.writing():  # a backup that is restored once more does not know this mark
+                mark = self._state.note("resuming") or secrets.token_hex(8)
+                self._state.write_note("resuming", mark)
             rows = [
                 line.mechanism.matrix.rows_until(total) - line.mechanism.matrix.rows_until(closed)
                 for line in self.lines
             ]
-            spends = tuple(line.repeat(count) for line, count in zip(self.lines, rows, strict=True))
-            self._pay(
-                ledger, spends, None, f"again {closed + 1} to {total} {(self._state.note('token') or '')[:8]}"
-            )
+            spends = [line.repeat(count) for line, count in zip(self.lines, rows, strict=True)]
+            spends += [choice.spend for choice in self.key_choices]
+            self._pay(ledger, tuple(spends), None, f"again {closed + 1} to {total} {mark}")
         with self._state.writing():
             self._state.turn()
+            self._state.drop_note("resuming")
         self._state.witness()
         return lost
+
+
+def _known_keys(line: SeriesLine, schema: Schema) -> Keys:
+    """The keys of a line; none while those of its column are all to be chosen."""
+    if schema.open(line.measurement.scope.open):
+        return Keys.product([()])
+    return measured_now(line.measurement).keys(schema)
+
+
+def _rows_of(matrix: CorrelationMatrix) -> Callable[[ClosedPeriod], tuple[NDArray[Any], int]]:
+    """The noisy rows of a period, and how many each key has."""
+    return lambda period: (period.rows, len(matrix.rows_of(period.number)))

@@ -10,7 +10,7 @@ import hmac
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -36,6 +36,15 @@ CREATE TABLE periods (
 CREATE TABLE participations (
     unit BLOB NOT NULL, period INTEGER NOT NULL, records INTEGER NOT NULL, PRIMARY KEY (unit, period)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE candidates (
+    choice INTEGER NOT NULL, period INTEGER NOT NULL, key TEXT NOT NULL, units INTEGER NOT NULL,
+    PRIMARY KEY (choice, period, key)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE chosen (
+    choice INTEGER NOT NULL, key TEXT NOT NULL, period INTEGER NOT NULL, PRIMARY KEY (choice, key)
+) STRICT;
+CREATE TRIGGER chosen_stay BEFORE UPDATE ON chosen BEGIN SELECT RAISE(ABORT, 'keys never change'); END;
+CREATE TRIGGER chosen_last BEFORE DELETE ON chosen BEGIN SELECT RAISE(ABORT, 'keys never go'); END;
 CREATE TRIGGER periods_stay BEFORE UPDATE ON periods BEGIN SELECT RAISE(ABORT, 'periods never change'); END;
 CREATE TRIGGER periods_last BEFORE DELETE ON periods BEGIN SELECT RAISE(ABORT, 'periods never go'); END;
 """
@@ -131,6 +140,10 @@ class SeriesState:
         """Keep a note, within `writing`."""
         self._connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, content))
 
+    def drop_note(self, name: str) -> None:
+        """Forget a note, within `writing`."""
+        self._connection.execute("DELETE FROM notes WHERE name = ?", (name,))
+
     @property
     def closed(self) -> int:
         """How many periods are closed."""
@@ -177,6 +190,36 @@ class SeriesState:
         self._connection.execute(
             "INSERT INTO periods VALUES (?, ?, ?, ?, ?)",
             (period.number, period.line, number, _bytes(period.sums), _bytes(period.rows)),
+        )
+
+    # keys that are chosen
+
+    def chosen(self, choice: int) -> list[str]:
+        """The keys that were chosen, in the order in which they were, and then of their texts."""
+        rows = self._connection.execute(
+            "SELECT key FROM chosen WHERE choice = ? ORDER BY period, rowid", (choice,)
+        )
+        return [str(key) for (key,) in rows]
+
+    def add_chosen(self, choice: int, period: int, keys: Sequence[str]) -> None:
+        """Keep keys for good, within `writing`."""
+        self._connection.executemany(
+            "INSERT INTO chosen VALUES (?, ?, ?)", ((choice, key, period) for key in keys)
+        )
+
+    def candidates(self, choice: int, first: int, last: int) -> dict[str, int]:
+        """How many units came with each key in some periods: private, and never shown."""
+        rows = self._connection.execute(
+            "SELECT key, sum(units) FROM candidates WHERE choice = ? AND period BETWEEN ? AND ? GROUP BY key",
+            (choice, first, last),
+        )
+        return {str(key): int(units) for key, units in rows}
+
+    def add_candidates(self, choice: int, period: int, counts: Mapping[str, int]) -> None:
+        """Note how many units came with each key in a period, within `writing`."""
+        self._connection.executemany(
+            "INSERT INTO candidates VALUES (?, ?, ?, ?)",
+            ((choice, period, key, units) for key, units in counts.items()),
         )
 
     # units
@@ -228,24 +271,43 @@ class SeriesState:
         content = {"token": self.note("token"), "closed": self.closed, "file": _file_mark(self.path)}
         disk.write_whole(self.witness_path, json.dumps(content) + "\n")
 
+    def first_witness(self) -> None:
+        """Write the witness of a series from which nothing was shown; one that lies there already stays."""
+        if not self.witness_path.exists():
+            self.witness()
+
+    def bring_witness(self) -> None:
+        """Before rows are shown: let the witness know of those that were committed and not shown yet.
+
+        Else a state from before them, put back in its place, would draw them anew for nothing.
+        """
+        if self._behind():
+            with self.writing():
+                self.witness()
+
     def is_newest(self) -> bool:
         """Whether this is the file, and the state of it, from which rows were last shown.
 
         A state that is one step ahead of its witness was cut off after a commit, before anybody saw the rows:
         its witness is brought up.
         """
+        if self._behind():
+            self.witness()
+        return hmac.compare_digest(self._witnessed() or "", self.note("token") or "none")
+
+    def _behind(self) -> bool:
+        """Whether the witness is of this file, one step ago."""
+        token, before = self._witnessed(), self.note("before")
+        return bool(token and before) and hmac.compare_digest(token or "", before or "")
+
+    def _witnessed(self) -> str | None:
+        """The token that was last shown from this file; None if the witness is of another, or lost."""
         try:
             content = json.loads(self.witness_path.read_text(encoding="utf-8"))
             token, mark = str(content["token"]), content["file"]
         except (OSError, ValueError, KeyError, TypeError):
-            return False
-        if mark != _file_mark(self.path):
-            return False
-        now, before = self.note("token") or "", self.note("before") or ""
-        if before and hmac.compare_digest(token, before):
-            self.witness()
-            return True
-        return hmac.compare_digest(token, now)
+            return None
+        return token if mark == _file_mark(self.path) else None
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -285,17 +347,25 @@ def _array(content: bytes) -> NDArray[Any]:
     return flat.reshape(length, -1) if length else flat.reshape(0, 0)
 
 
-def aligned(closed: list[ClosedPeriod], keys: tuple[tuple[Any, ...], ...], part: Any) -> NDArray[Any]:
-    """What closed periods hold, side by side along the last axis, by the newest keys; 0 where none was."""
+def aligned(
+    closed: list[ClosedPeriod],
+    keys: tuple[tuple[Any, ...], ...],
+    part: Callable[[ClosedPeriod], tuple[NDArray[Any], int]],
+) -> NDArray[Any]:
+    """What closed periods hold, side by side along the last axis, by the newest keys; 0 where none was.
+
+    `part` tells what a period holds, and how many numbers that is for each key.
+    """
     place = {key: i for i, key in enumerate(keys)}
     columns = []
     for period in closed:
-        block = part(period)
+        block, width = part(period)
         if period.keys == keys:
-            columns.append(block)
+            columns.append(block.reshape(len(keys), width))
             continue
-        spread = np.zeros((len(keys), block.shape[1]), block.dtype)
-        spread[[place[key] for key in period.keys]] = block
+        spread = np.zeros((len(keys), width), block.dtype)
+        if period.keys:
+            spread[[place[key] for key in period.keys]] = block
         columns.append(spread)
     return np.concatenate(columns, axis=1) if columns else np.zeros((len(keys), 0), np.int64)
 
