@@ -6,6 +6,7 @@ docs/guarantees/audit.md has the proof, and what it rests on.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 from scipy.special import betainc
 from scipy.stats import binom
@@ -15,10 +16,22 @@ from sourdine.accounting.pld.accountant import PLD
 from sourdine.audit import binomial
 from sourdine.audit.one_run import Flags
 from sourdine.audit.training.checks import POWER, Check, Floats
-from sourdine.learning.pricing import PricedPlan
 
 _LEAST, _MOST = math.log(1 / 16), math.log(2**20)  # of noise, beyond which nothing is told
 _STEP, _CLOSE = 0.25, 1e-3  # in its logarithm: of the search, and how near is near enough
+
+
+class ClaimedRun(Protocol):
+    """Steps with independent noise, by which a run is priced."""
+
+    @property
+    def noise_multiplier(self) -> float: ...
+    @property
+    def sampling_rate(self) -> float: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def delta(self) -> float: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +56,7 @@ class GradientAudit:
 
 
 def audit_gradients(
-    evidence: Floats, included: Flags, plan: PricedPlan, *, confidence: float, alarm: float
+    evidence: Floats, included: Flags, plan: ClaimedRun, *, confidence: float, alarm: float
 ) -> tuple[GradientAudit, Check]:
     """Guess that a canary is in where the evidence speaks for it, and bound the noise by the right guesses.
 
@@ -91,7 +104,7 @@ def _profile(noise: float, rate: float, steps: int) -> float:
     return PLD().delta(steps_cost(noise, rate, steps), 0.0).upper
 
 
-def noise_from_guesses(right: int, guesses: int, plan: PricedPlan, beta: float) -> float:
+def noise_from_guesses(right: int, guesses: int, plan: ClaimedRun, beta: float) -> float:
     """What the noise of a run shaped like the plan is at most, wrong with a chance of at most beta."""
     return _noise_for(2 * binomial.least(right, guesses, beta) - 1, plan)
 
@@ -101,7 +114,7 @@ def binomial_tail(right: int, guesses: int, chance: float) -> float:
     return float(betainc(right, guesses - right + 1, chance)) if right > 0 else 1.0
 
 
-def _noise_for(apart: float, plan: PricedPlan) -> float:
+def _noise_for(apart: float, plan: ClaimedRun) -> float:
     """The least noise, from above, by which a run of the plan's shape tells neighbours apart less well."""
     if apart <= 0:
         return math.inf
@@ -124,7 +137,7 @@ def _noise_for(apart: float, plan: PricedPlan) -> float:
     return math.exp(high)
 
 
-def _epsilon(noise: float, plan: PricedPlan) -> float:
+def _epsilon(noise: float, plan: ClaimedRun) -> float:
     """What a run with so much noise loses at least, at the plan's delta."""
     if not math.isfinite(noise):
         return 0.0
