@@ -168,7 +168,7 @@ def test_only_the_threshold_and_at_least_tell_when(tmp_path: Path) -> None:
 
 
 COUNTS = ({"a": 2}, {"a": 2, "b": 2})  # of others, in two periods
-WAYS = [(early, late) for early in "ac" for late in product("abd", repeat=2)]
+WAYS = [(early, late) for early in "ac" for late in product(("a", "b", "d"), repeat=2)]
 """The keys a unit comes with: in the first period, and in the second by whether `a` was shown."""
 
 
