@@ -107,7 +107,9 @@ def test_others_count_under_one_name(tmp_path: Path, ledger: Ledger) -> None:
 
 def test_a_refused_unit_counts_for_no_key(tmp_path: Path, ledger: Ledger) -> None:
     plan = open_plan()
-    come = [(f"p{i}", week, town) for i in range(60) for week, town in ((1, "ayr"), (2, "bath"))]
+    come: list[Record] = [
+        (f"p{i}", week, town) for i in range(60) for week, town in ((1, "ayr"), (2, "bath"))
+    ]
     with TableSeries.start(plan, tmp_path / "s.series", ledger) as series:
         for _ in range(2):
             shown = series.publish(source(come, plan))
