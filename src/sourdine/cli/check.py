@@ -24,8 +24,10 @@ def check(
     from sourdine.tables.query import columns_of
 
     specification = Specification.load(spec)
-    plan, source = specification.plan(), specification.open()
-    columns = columns_of(plan.queries, plan.schema)
+    block, source = specification.series, specification.open()
+    plan = specification.plan() if block is None else specification.series_plan()
+    when = () if block is None else tuple(name for name in (block.arrived, block.happened) if name)
+    columns = tuple(dict.fromkeys((*columns_of(plan.queries, plan.schema), *when)))
     mark_checked(spec)
     quality = exact_quality(source, columns, specification.unit)
     if not as_json:

@@ -129,3 +129,29 @@ def test_other_verbs_point_to_a_series_and_back(spec: Path, tmp_path: Path) -> N
     assert refused.exit_code != 0
     assert "declares no series" in refused.output
     assert "Publish a growing table" in run("series").stdout
+
+
+def test_dates_that_cannot_be_read_are_counted_before_a_period_is_closed(spec: Path) -> None:
+    """A date written in another way is missing, and its record would count in no period."""
+    table = spec.with_name("visits.csv")
+    table.write_text(table.read_text().replace("2024-01-08", "2024-01-08T10:00:00Z"))
+    told = json.loads(run("check", spec, "--json").stdout)
+    assert [each["records"] for each in told["cells"] if each["column"] == "arrived"].count(100) == 1
+
+
+def test_new_keys_are_named_when_they_are_chosen(spec: Path) -> None:
+    text = spec.read_text().replace('type = "category"\nkeys = ["north", "south"]', 'type = "text"')
+    spec.write_text(text)
+    assert "--selection-delta 5e-07" in run("series", "start", spec, "--plan").output + _hint(spec)
+    ledger = spec.with_name("towns.ledger")
+    run("ledger", "create", ledger, "--epsilon", 4, "--delta", 1e-6, "--selection-delta", 5e-7)
+    spec.write_text(text.replace("visits.ledger", "towns.ledger"))
+    assert run("series", "start", spec).exit_code == 0
+    first = run("series", "publish", spec)
+    assert "Chosen in this period: north" in first.output
+    assert "Chosen" not in run("series", "publish", spec, "--period", "2024-W01", "--json").output
+
+
+def _hint(spec: Path) -> str:
+    shutil.move(spec.with_name("visits.ledger"), spec.with_name("elsewhere.ledger"))
+    return run("series", "start", spec).output.replace("5e-7", "5e-07")

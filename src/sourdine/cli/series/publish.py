@@ -66,6 +66,20 @@ def publish(
     )
     if len(rows) > MOST_ROWS:
         show.say(f"{len(rows) - MOST_ROWS} more rows: keep them with -o.")
+    if chosen := _new_keys(answers):
+        show.say(show.one_line(f"Chosen in this period: {', '.join(chosen)}. They count from it on."))
+
+
+def _new_keys(answers: "SeriesAnswers") -> list[str]:
+    """The keys that are measured from the last period on, where others were before or are to come."""
+    return list(
+        dict.fromkeys(
+            ", ".join(map(str, key))
+            for table in answers.tables
+            for key, start in zip(table.keys, table.starts.tolist(), strict=True)
+            if start == answers.closed and (start > 1 or table.line.measurement.scope.open)
+        )
+    )
 
 
 def _last(answers: "SeriesAnswers") -> list[dict[str, object]]:
