@@ -12,6 +12,7 @@ from sourdine.learning.devices.wrapping import plain_calls
 from sourdine.learning.forecast import measure
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.self_test import REHEARSED, self_test
+from sourdine.learning.gradients.way import Way
 from sourdine.learning.pricing import StepForecast
 from sourdine.learning.task import Task
 
@@ -60,13 +61,14 @@ class Execution:
         *,
         clipping: Clipping,
         examples_per_unit: int = 1,
-    ) -> tuple[int, StepForecast | None]:
-        """Test the gradients of a task; how many units are computed at once, and a forecast if measured."""
+    ) -> "Prepared":
+        """Test the gradients of a task on examples that are nobody's, and measure a step unless told."""
         tried = examples if self.rehearsal is None else RepeatedExamples(examples_of(self.rehearsal))
         with plain_calls(task.model):
-            self_test(task, tried.made_up(REHEARSED))
+            way = self_test(task, tried.made_up(REHEARSED))
+        public = None if self.rehearsal is None else tried
         if self.physical_batch_size is not None:
-            return self.physical_batch_size, None
+            return Prepared(self.physical_batch_size, None, way, public)
         forecast = measure(
             task.model,
             tried,
@@ -74,8 +76,23 @@ class Execution:
             clipping=clipping,
             examples_per_unit=examples_per_unit,
             dtype=task.autocast,
+            way=way,
         )
-        return forecast.physical_batch_size, forecast
+        return Prepared(forecast.physical_batch_size, forecast, way, public)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known of a run before it is paid for.
+
+    How many units are computed at once, a forecast if it was measured, how gradients are taken, and public
+    examples to try things on, if there are any.
+    """
+
+    physical_batch_size: int
+    forecast: StepForecast | None
+    way: Way
+    tried: Examples | None
 
 
 def check_execution(owner: str, execution: object) -> Execution:

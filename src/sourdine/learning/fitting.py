@@ -100,7 +100,7 @@ def fit(
             )
         clip = Flat() if clipping is None else clipping
         shown, copies = augmented("fit", examples, augmentation, bits)
-        physical, forecast = how.prepare(
+        prepared = how.prepare(
             task,
             examples,
             clipping=clip,
@@ -109,7 +109,7 @@ def fit(
         run = Run(
             task=task,
             original=model,
-            plan=replace(priced, forecast=forecast),
+            plan=replace(priced, forecast=prepared.forecast),
             clipping=clip,
             examples=shown,
             copies=copies,
@@ -117,7 +117,9 @@ def fit(
             optimizer=partial(SGD, lr=_LEARNING_RATE) if optimizer is None else optimizer,
             schedule=schedule,
             averaging=averaging,
-            physical_batch_size=physical,
+            physical_batch_size=prepared.physical_batch_size,
+            way=prepared.way,
+            tried=prepared.tried,
             public=None if public is None else examples_of(public),
             progress=progress,
             bits=bits,

@@ -11,6 +11,8 @@ from sourdine.learning.data.examples import Examples, examples_of
 from sourdine.learning.devices.placement import Placement
 from sourdine.learning.devices.processes import ALONE
 from sourdine.learning.gradients.clipping import Clipping, Flat
+from sourdine.learning.gradients.self_test import REHEARSED
+from sourdine.learning.gradients.way import Way, way_of
 from sourdine.learning.memory.dry_run import MakeSteps, memory_of
 from sourdine.learning.pricing import StepForecast
 from sourdine.learning.step import MOST_STEPS, Step
@@ -34,12 +36,14 @@ def measure(
     memory: int | None = None,
     device: torch.device | str | None = None,
     dtype: torch.dtype | str | None = None,
+    way: Way | None = None,
 ) -> StepForecast:
     """What a step on examples shaped like these takes; of `data` only shapes and types are read.
 
     `memory` is how many bytes the tensors of training may take: half of what is free on the device unless
     told. `device` and `dtype` are as in `Execution`. Units of `examples_per_unit` examples count as one.
-    What the optimizer keeps is counted if it is given; its time is not.
+    What the optimizer keeps is counted if it is given; its time is not. `way` is how gradients are taken, if
+    a test has told.
 
     >>> forecast = measure(torch.nn.Linear(20, 2), (torch.zeros(1, 20), torch.zeros(1, dtype=torch.int64)))
     >>> forecast.parameters, forecast.physical_batch_size
@@ -61,6 +65,10 @@ def measure(
         processes=ALONE,
     )
     examples = examples_of(data)
+    if way is None and not where.without_numbers:
+        way = way_of(task.model, task.losses, (examples.made_up(REHEARSED),))
+    way = way or Way()
+    step.ready(way)
     taken = memory_of(
         task.model,
         examples,
@@ -69,6 +77,7 @@ def measure(
         optimizer=optimizer,
         examples_per_unit=examples_per_unit,
         dtype=where.autocast,
+        way=way,
     )
     fitting = max(1, min(_MOST_PHYSICAL, taken.largest(room, parts=True)))
     physical = 1 << (fitting.bit_length() - 1)

@@ -4,7 +4,7 @@ import copy
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,7 @@ from sourdine.learning.data.examples import Examples
 from sourdine.learning.data.units import UnitIds
 from sourdine.learning.devices.processes import ALONE, Processes
 from sourdine.learning.gradients.clipping import Clipping
+from sourdine.learning.gradients.way import Way
 from sourdine.learning.masks import unforeseen
 from sourdine.learning.pricing import PricedPlan
 from sourdine.learning.result import Progress, Trained
@@ -64,6 +65,8 @@ class Run:
     public: Examples | None
     progress: ReportProgress | None
     bits: Bits
+    way: Way = field(default_factory=Way)  # how gradients are taken
+    tried: Examples | None = None  # public examples to rehearse with, if made-up ones cannot be right
     copies: int = 1  # of each example in a batch, which count as one
     processes: Processes = ALONE  # which call `done` alike; the first has the ledger and the checkpoint
 
@@ -85,6 +88,7 @@ class Run:
         if not self.processes.first:
             moving.load(state.parts)
         moving.step.begin()
+        moving.step.ready(self.way)
         with unforeseen(self.bits) if self.bits.secure else nullcontext():
             history = self.processes.from_first(self._trained(moving, state, file))
         moving.finish()
@@ -142,12 +146,14 @@ class Run:
         with warnings.catch_warnings(), torch.random.fork_rng():
             warnings.simplefilter("ignore")
             moving = _Moving(self, task.model, step)
-            step.take(task.losses, (self.examples.made_up(2 * self._per_unit * self.copies),))
+            step.ready(self.way)
+            tried = self.examples if self.tried is None else self.tried
+            step.take(task.losses, (tried.made_up(2 * self._per_unit * self.copies),))
             try:
                 moving.close()
                 moving.follow_schedule(self.plan.steps - 1)
                 if self.public is not None:
-                    replace(self, task=task)._judged_part(np.arange(min(2, self.public.size)))
+                    replace(self, task=task)._judge()  # all of them: one may be odd
             except SourdineError:
                 raise
             except Exception as problem:
@@ -330,15 +336,23 @@ class Run:
         """Loss and accuracy on public data."""
         if self.public is None:
             return now
+        with moving.averaged():
+            losses, hits = self._judge()
+        size = self.public.size
+        return replace(now, loss=losses / size, accuracy=hits / size if self._has_classes else None)
+
+    def _judge(self) -> tuple[float, int]:
+        """The sum of the losses on all public examples, and how many classes are right."""
+        assert self.public is not None
         losses, hits, size = 0.0, 0, self.public.size
         self.task.model.eval()
-        with torch.no_grad(), moving.averaged():
+        with torch.no_grad():
             for start in range(0, size, _AT_ONCE):
                 some, right = self._judged_part(np.arange(start, min(start + _AT_ONCE, size)))
                 losses += some
                 hits += right
         self.task.model.train()
-        return replace(now, loss=losses / size, accuracy=hits / size if self._has_classes else None)
+        return losses, hits
 
     @property
     def _has_classes(self) -> bool:

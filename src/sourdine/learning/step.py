@@ -24,10 +24,11 @@ from sourdine.learning.devices.exchange import GradientExchange
 from sourdine.learning.devices.processes import Processes, ProcessGone
 from sourdine.learning.devices.wrapping import plain_calls, unwrap
 from sourdine.learning.gradients.clipping import Clipping, Flat
-from sourdine.learning.gradients.engine import Engine, Sums
+from sourdine.learning.gradients.engine import Sums, check_model
 from sourdine.learning.gradients.noise import gaussian, make_noisy_means
 from sourdine.learning.gradients.noisy_gradient import NoisyGradient
 from sourdine.learning.gradients.self_test import REHEARSED, compare_gradients
+from sourdine.learning.gradients.way import ClippedSums, Way, way_of
 from sourdine.learning.masks import unforeseen
 
 MOST_STEPS = 1 << 40
@@ -104,12 +105,15 @@ class Step:
             else check.integer("Step", "physical_batch_size", physical_batch_size, 1, 1 << 30)
         )
         self.mechanism = NoisyGradient(sigma=deviations * check.rational("Step", "norm", self.clipping.norm))
-        self._engine = Engine(model, self.clipping)
+        check_model(model)
+        self._way: Way | None = None
+        self._made: ClippedSums | None = None
         self._bits = bits
         self._wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
         self._exchange = GradientExchange(self.processes, self._wanted)
         self._sums: Sums = {}
-        self._tested = self._begun = False
+        self._tested: set[object] = set()
+        self._begun = False
         self._pay: Callable[[], None] | None = None
 
     @classmethod
@@ -163,11 +167,6 @@ class Step:
             raise InvalidParameter("A test needs two examples at least, to see whether one moves another.")
         self._test(losses, few)
 
-    def _test(self, losses: Callable[..., Tensor], batch: Tree) -> None:
-        with plain_calls(self._outer):
-            compare_gradients(self.model, _function(losses), batch, remedy=_REMEDY)
-        self._tested = True
-
     def add(self, losses: Callable[..., Tensor], *batch: object, examples_per_unit: int = 1) -> None:
         """Take some examples in: `losses` runs the model on the parts of a batch and gives one loss for each.
 
@@ -182,7 +181,7 @@ class Step:
         def look() -> None:
             check.integer("Step.add", "examples_per_unit", examples_per_unit, 1, 1 << 20)
             count_of(parts)
-            if not self._tested:
+            if _code(losses) not in self._tested:
                 self._test(losses, made_up(parts, REHEARSED))
 
         self.begin(look)
@@ -194,30 +193,32 @@ class Step:
                 with unforeseen(self._bits):
                     self.take(losses, some, examples_per_unit=examples_per_unit)
 
+    def _test(self, losses: Callable[..., Tensor], batch: Tree) -> None:
+        with plain_calls(self._outer):
+            self.ready(compare_gradients(self.model, _function(losses), batch, remedy=_REMEDY))
+        self._tested.add(_code(losses))
+
+    def ready(self, way: Way) -> None:
+        """Be told how gradients are taken, by a test on made-up examples: no error then hangs on one."""
+        self._way, self._made = way, None
+
     def take(self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1) -> None:
         """Take examples in for a caller that has tested the model and paid.
 
         Where the model cannot run on a batch it is cut in two, and so on: a unit on which it cannot run alone
-        adds exactly nothing. An error would tell that it is there.
+        adds exactly nothing. An error would tell that it is there. Before the step is `ready` what is wrong
+        is told: the batch is then nobody's.
         """
-        count = count_of(batch)
-
-        def run() -> Tensor:
-            each = losses(*batch)
-            if each.ndim == 1 and len(each) != count:
-                raise InvalidParameter(
-                    f"The losses are {len(each):,} numbers for {count:,} examples. There must be one for "
-                    "each, or parts of an example are clipped on their own. Take the mean over its places."
-                )
-            return each
-
+        count, tested = count_of(batch), self._way is not None
         try:
             with plain_calls(self._outer):
-                sums = self._engine.clipped_sum(run, examples_per_unit=examples_per_unit)
-        except (SourdineError, torch.OutOfMemoryError):
+                sums = self._sums_of(losses, batch).add_up(
+                    losses, batch, examples_per_unit=examples_per_unit, strict=not tested
+                )
+        except torch.OutOfMemoryError:
             raise
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as problem:
-            if "allocate" in str(problem):
+            if "allocate" in str(problem) or (isinstance(problem, SourdineError) and not tested):
                 raise  # what memory holds is no secret of an example
             units = count // examples_per_unit
             if units < 2:
@@ -229,6 +230,12 @@ class Step:
         for name, total in sums.items():
             exact = total.to(_wide(total.dtype))
             self._sums[name] = self._sums[name].add_(exact) if name in self._sums else exact
+
+    def _sums_of(self, losses: Callable[..., Tensor], batch: Tree) -> ClippedSums:
+        if self._made is None:
+            way = self._way or way_of(self.model, losses, made_up(batch, REHEARSED))
+            self._made = ClippedSums(self.model, self.clipping, way)
+        return self._made
 
     def close(self) -> None:
         """Draw the noise of the step and write the noisy mean to `.grad`."""
@@ -340,6 +347,11 @@ def _function(losses: object) -> Callable[..., Tensor]:
             "since gradients are noted while it runs. Write step.add(lambda x, y: ..., inputs, targets)."
         )
     return losses
+
+
+def _code(losses: object) -> object:
+    """What a function does, by its code: one that is written in a loop is another object each time."""
+    return getattr(losses, "__code__", losses)
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:

@@ -10,10 +10,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import Augmentation, Step, TrainingPlan, UnitIds, fit
+from sourdine.learning import Augmentation, Flat, Step, TrainingPlan, UnitIds, fit
 from sourdine.learning.baseline import fit_without_privacy
 from sourdine.learning.data import augmentation
 from sourdine.learning.data.trees import Tree, count_of
+from sourdine.learning.gradients.engine import Engine
 from sourdine.testing import SeededBits
 
 ALL = Augmentation(flip=True, shift=2, rotate=20, blur=1)
@@ -101,11 +102,10 @@ def test_copies_are_clipped_as_one(monkeypatch: pytest.MonkeyPatch, owned: bool)
 def test_versions_are_averaged() -> None:
     model = nn.Sequential(nn.Flatten(), nn.Linear(192, 2))
     held, labels = images(1), torch.tensor([1])
-    step = Step(model, noise_multiplier=1, batch_size=1, steps=1, bits=SeededBits(1))
     four = held.expand(4, 3, 8, 8)
     sums = []
     for inputs, weights, per_unit in ((held, 1.0, 1), (four, 0.25, 4)):
-        found = step._engine.clipped_sum(
+        found = Engine(model, Flat()).clipped_sum(
             lambda inputs=inputs, weights=weights: (
                 weights  # type: ignore[misc]
                 * functional.cross_entropy(model(inputs), labels.expand(len(inputs)), reduction="none")

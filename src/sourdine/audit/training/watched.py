@@ -93,7 +93,7 @@ class Watched:
         """The model after the run, as `fit` would train it."""
         model = Probed(self._model, len(self._included))
         task = task_of(model, probed_loss(self._loss))  # type: ignore[arg-type]
-        physical, _ = execution.prepare(task, self._examples, clipping=self._clipping)
+        prepared = execution.prepare(task, self._examples, clipping=self._clipping)
         layers = {name: value.numel() for name, value in task.model.named_parameters() if value.requires_grad}
         self._trace = Trace(
             layers, steps=priced.steps, units=self._examples.size, canaries=len(self._included)
@@ -109,7 +109,9 @@ class Watched:
             optimizer=optimizer,
             schedule=None,
             averaging=None,
-            physical_batch_size=physical,
+            physical_batch_size=prepared.physical_batch_size,
+            way=prepared.way,
+            tried=prepared.tried,
             public=None,
             progress=progress,
             bits=self._bits,

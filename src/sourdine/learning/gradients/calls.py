@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge
 from torch.utils._pytree import tree_leaves
 
-from sourdine.core.errors import InvalidParameter
+from sourdine.learning.gradients.entangled import Entangled
 from sourdine.learning.gradients.fallback import one_by_one
 from sourdine.learning.gradients.per_example import GradientRows, PerExample
 from sourdine.learning.gradients.rules import RULES
@@ -30,8 +30,8 @@ class Call(ABC):
         """Where the gradients must be known."""
 
     @abstractmethod
-    def check(self, examples: int) -> None:
-        """Refuse a use whose examples cannot be told apart."""
+    def rows_each(self, examples: int) -> int:
+        """How many rows of the first axis belong to an example, or why they cannot be told apart."""
 
     @abstractmethod
     def parts(self, gradients: Sequence[Tensor | None]) -> Mapping[str, PerExample]:
@@ -58,18 +58,19 @@ class Noted(Call):
     def _inputs(self) -> list[Tensor]:
         return tensors((self.args, self.kwargs))
 
-    def check(self, examples: int) -> None:
+    def rows_each(self, examples: int) -> int:
         inputs = self._inputs
         if any(value._version != then for value, then in zip(inputs, self.versions, strict=True)):
-            raise InvalidParameter(
+            raise Entangled(
                 f"The input of the layer '{self.where}' was changed in place after it was used, so its "
                 "gradients are lost. Use the form of the operation that makes a new tensor."
             )
         if not inputs or inputs[0].ndim < _axes(self.layer):
             raise _not_first(self.where, examples)
         shapes = [*(each.shape for each in inputs), *self.shapes]
-        if any(not shape or shape[0] != examples for shape in shapes):
+        if any(not shape or shape[0] != shapes[0][0] for shape in shapes):
             raise _not_first(self.where, examples)
+        return _rows_each(self.where, shapes[0][0], examples)
 
     def parts(self, gradients: Sequence[Tensor | None]) -> Mapping[str, PerExample]:
         inputs = self._inputs
@@ -82,7 +83,7 @@ class Noted(Call):
         try:
             rows = one_by_one(self.layer, self.args, self.kwargs, cotangents, list(self.names))
         except RuntimeError as problem:
-            raise InvalidParameter(
+            raise Entangled(
                 f"The layer '{self.where}' ({type(self.layer).__name__}) has parameters of its own beside "
                 "those of the layers in it, and must be run again for them, one example at a time. It "
                 "cannot: it draws at random (dropout), or does what torch cannot take apart. Put its own "
@@ -102,9 +103,10 @@ class Copied(Call):
     def wanted(self) -> Sequence[Tensor]:
         return tuple(self.copies.values())
 
-    def check(self, examples: int) -> None:
-        if self.least < _axes(self.layer) or any(len(each) != examples for each in self.copies.values()):
+    def rows_each(self, examples: int) -> int:
+        if self.least < _axes(self.layer):
             raise _not_first(self.where, examples)
+        return _rows_each(self.where, len(next(iter(self.copies.values()))), examples)
 
     def parts(self, gradients: Sequence[Tensor | None]) -> Mapping[str, PerExample]:
         return {
@@ -155,8 +157,15 @@ _LEAST: dict[type[nn.Module], int] = {
 }
 
 
-def _not_first(where: str, examples: int) -> InvalidParameter:
-    return InvalidParameter(
+def _rows_each(where: str, rows: int, examples: int) -> int:
+    each, rest = divmod(rows, examples)
+    if rest or not each:
+        raise _not_first(where, examples)
+    return each
+
+
+def _not_first(where: str, examples: int) -> Entangled:
+    return Entangled(
         f"The layer '{where}' has inputs or outputs whose first axis does not count the {examples} examples "
-        "of the batch. Put examples first everywhere (batch_first=True)."
+        "of the batch. Put examples first everywhere."
     )

@@ -7,9 +7,10 @@ weights and weighted sums follow from what was noted. Nothing stays on the model
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,8 +20,9 @@ from torch.utils._pytree import tree_map_only
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.gradients.calls import Call, Copied, Noted, tensors
+from sourdine.learning.gradients.calls import Call, Copied, Noted, tensors, wide
 from sourdine.learning.gradients.clipping import Clipping
+from sourdine.learning.gradients.entangled import Entangled
 from sourdine.learning.gradients.fallback import expanded, gradients_at, mixes, on_others, outputs
 from sourdine.learning.gradients.per_example import PerExample, together
 from sourdine.learning.gradients.rules import RULES
@@ -51,80 +53,96 @@ class Engine:
     [1.0, 0.5, 0.0]
     """
 
-    def __init__(self, model: nn.Module, clipping: Clipping) -> None:
+    def __init__(self, model: nn.Module, clipping: Clipping, *, shared: Collection[str] = ()) -> None:
+        """`shared` names layers that are given the same for all examples (`shared_layers`)."""
         self.model, self.clipping = model, clipping
         check_model(model)
         self._owners = list(_owners(model))
+        self._shared = frozenset(shared)
         self._known = {id(each): name for name, each in model.named_parameters() if each.requires_grad}
-        self._layers: dict[str, str] = {}  # of each parameter, one layer, if several use it
-        for owner in self._owners:
-            for name in owner.names.values():
-                self._layers.setdefault(name, owner.where)
-        self._seen_apart = False
+        self._layers = _layers(self._owners)
 
-    def clipped_sum(self, losses: Callable[[], Tensor], *, examples_per_unit: int = 1) -> Sums:
+    def clipped_sum(
+        self,
+        losses: Callable[[], Tensor],
+        *,
+        examples: int | None = None,
+        examples_per_unit: int = 1,
+        strict: bool = True,
+    ) -> Sums:
         """The clipped gradients of some examples, added up, by the names of the parameters.
 
         `losses` runs the model and gives one loss for each example. With `examples_per_unit` above 1, so many
         examples in a row belong to one person and are clipped together. An example whose gradient is not
-        finite adds exactly nothing.
+        finite adds exactly nothing. How many `examples` there are must be told where layers are shared. If
+        not `strict`, nothing is looked for that a test on made-up examples has shown: no example moves
+        another, and a parameter that no example uses gets no gradient.
         """
         examples_per_unit = check.integer("clipped_sum", "examples_per_unit", examples_per_unit, 1, 1 << 20)
         calls: list[Call] = []
-        with self._noting(calls), torch.enable_grad():
+        for owner in self._owners:
+            _check_owner(owner)
+        with self._noting(calls, examples or 0, strict), torch.enable_grad():
             each = losses()
-        _check_losses(each, examples_per_unit)
+        check_losses(each, examples_per_unit)
         check_uses(each, calls, self._known)
-        parts = self._parts(calls, each)
+        parts = self._parts(calls, each, strict)
         with torch.no_grad():
             if examples_per_unit > 1:
                 parts = {name: part.merged(examples_per_unit) for name, part in parts.items()}
-            squares: dict[str, Tensor] = {}
+            # a layer that this batch leaves out stays one of those among which a norm is shared
+            nothing = torch.zeros(len(each) // examples_per_unit, dtype=wide(each).dtype, device=each.device)
+            squares = dict.fromkeys(self._layers.values(), nothing)
             for name, part in parts.items():
-                layer = self._layers[name]
-                squares[layer] = squares[layer] + part.squares() if layer in squares else part.squares()
+                squares[self._layers[name]] = squares[self._layers[name]] + part.squares()
             weights = self.clipping.weights(squares)
             finite = torch.isfinite(torch.stack(list(squares.values())).sum(0))
             if not bool(finite.all()):  # zero times infinity is not zero
                 parts = {name: part.without(~finite) for name, part in parts.items()}
             return {name: part.weighted(weights[self._layers[name]]) for name, part in parts.items()}
 
+    @property
+    def owners(self) -> dict[str, nn.Module]:
+        """The layers that have trainable parameters of their own, by their places in the model."""
+        return {owner.where: owner.layer for owner in self._owners}
+
     @contextmanager
-    def _noting(self, calls: list[Call]) -> Iterator[None]:
+    def _noting(self, calls: list[Call], examples: int, strict: bool) -> Iterator[None]:
         """Note every use of a layer with trainable parameters, while the block lasts."""
         with ExitStack() as stack:
             for owner in self._owners:
+                if owner.where in self._shared and examples > 1:
+                    stack.enter_context(_repeated(owner.layer, examples))
                 if owner.copied:
-                    stack.enter_context(_replaced(owner, calls, check=not self._seen_apart))
+                    stack.enter_context(_replaced(owner, calls, check=strict))
                 else:
                     stack.enter_context(_noted(owner, calls))
             yield
 
-    def _parts(self, calls: list[Call], losses: Tensor) -> Mapping[str, PerExample]:
+    def _parts(self, calls: list[Call], losses: Tensor, strict: bool) -> Mapping[str, PerExample]:
         """The gradients of every parameter, from one backward pass."""
-        for call in calls:
-            call.check(len(losses))
+        rows_each = [call.rows_each(len(losses)) for call in calls]
         wanted = [place for call in calls for place in call.wanted]
-        if not self._seen_apart and len(losses) > 1:
-            _check_apart(calls, losses[0])
-            self._seen_apart = True
+        if strict and len(losses) > 1:
+            _check_apart(calls, rows_each, losses[0])
         answers = iter(gradients_at(losses.sum(), wanted) if wanted else ())
         parts: defaultdict[str, list[PerExample]] = defaultdict(list)
         with torch.no_grad():
-            for call in calls:
+            for call, rows in zip(calls, rows_each, strict=True):
                 gradients = [next(answers) for _ in call.wanted]
                 if all(each is None for each in gradients):
                     continue
                 by_name = call.parts(gradients)
                 for name, known in call.names.items():
-                    parts[known].append(by_name[name])
-            if missing := sorted(set(self._layers) - set(parts)):
+                    parts[known].append(by_name[name] if rows == 1 else by_name[name].merged(rows))
+            missing = sorted(set(self._layers) - set(parts))
+            if strict and missing:
                 raise InvalidParameter(
                     f"The parameter '{missing[0]}' took no part in the loss, so it would not be trained. Its "
                     "layer was not called as a module, or what it gave was not used. Call it and use what it "
                     "gives, or freeze it with requires_grad_(False)."
                 )
-            return {name: together(parts[name]) for name in self._layers}
+            return {name: together(parts[name]) for name in self._layers if name in parts}
 
 
 @contextmanager
@@ -172,6 +190,26 @@ def _noted(owner: _Owner, calls: list[Call]) -> Iterator[None]:
             handle.remove()
 
 
+@contextmanager
+def _repeated(layer: nn.Module, examples: int) -> Iterator[None]:
+    """Give a layer once for each example what it is given for all, so that each has its own gradient."""
+
+    def repeat(each: Tensor) -> Tensor:
+        if not each.ndim:
+            return each
+        shape = each.shape[1:] if len(each) == 1 else each.shape
+        return each.expand(examples, *shape)
+
+    def before(layer: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+        return tree_map_only(Tensor, repeat, (args, kwargs))
+
+    handle = layer.register_forward_pre_hook(before, with_kwargs=True)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
 def _rooted(tensor: Tensor) -> Tensor:
     """A tensor whose place in the graph stays when it is changed in place, which that of a view does not."""
     return tensor.clone() if tensor._is_view() and tensor.requires_grad else tensor
@@ -187,14 +225,14 @@ def _replaced(owner: _Owner, calls: list[Call], *, check: bool) -> Iterator[None
         if not torch.is_grad_enabled():
             return forward(*args, **kwargs)
         if check and mixes(forward, args, kwargs):
-            raise InvalidParameter(
+            raise Entangled(
                 f"The layer '{owner.where}' ({type(layer).__name__}) mixes examples: what it makes of one "
                 "depends on the others, so that no gradient belongs to one person alone. Replace it."
             )
         try:
             output, copies = expanded(layer, forward, owner.names, args, kwargs)
         except RuntimeError as problem:
-            raise InvalidParameter(
+            raise Entangled(
                 f"The layer '{owner.where}' ({type(layer).__name__}) has no rule here and torch cannot take "
                 "its gradients one example at a time. Replace it, or freeze it."
             ) from problem
@@ -265,40 +303,56 @@ def _owners(model: nn.Module) -> Iterator[_Owner]:
         }
         if own:
             where = name or "the model itself"
-            _check_owner(layer, where)
             ruled = type(layer) in RULES
             inner = any(each.requires_grad for part in layer.children() for each in part.parameters())
             yield _Owner(layer, where, own, copied=not ruled and (whole or not inner))
 
 
-def _check_owner(layer: nn.Module, where: str) -> None:
+def layers_of(model: nn.Module) -> dict[str, str]:
+    """The layer of each parameter that is trained, by its place in the model; one, if several use it."""
+    return _layers(_owners(model))
+
+
+def _layers(owners: Iterable[_Owner]) -> dict[str, str]:
+    layers: dict[str, str] = {}
+    for owner in owners:
+        for name in owner.names.values():
+            layers.setdefault(name, owner.where)
+    return layers
+
+
+def _check_owner(owner: _Owner) -> None:
+    layer, where = owner.layer, owner.where
     if isinstance(layer, nn.MultiheadAttention | nn.RNNBase) and not layer.batch_first:
-        raise InvalidParameter(
+        raise Entangled(
             f"The layer '{where}' ({type(layer).__name__}) wants the examples of a batch on the second axis. "
             "Make it with batch_first=True."
         )
     own = {name for name, _ in layer.named_parameters(recurse=False)}
     if type(layer) in RULES and not own <= {"weight", "bias"}:
-        raise InvalidParameter(
+        raise Entangled(
             f"The layer '{where}' makes its weights of others by a hook. Use torch.nn.utils.parametrizations "
             "instead, or take the hook off."
         )
 
 
-def _check_apart(calls: list[Call], loss: Tensor) -> None:
+def _check_apart(calls: Sequence[Call], rows_each: Sequence[int], loss: Tensor) -> None:
     """Refuse a model in which the loss of the first example depends on what another one made of a layer."""
-    places = [(call, place) for call in calls for place in call.wanted]
-    answers = gradients_at(loss, [place for _, place in places], again=True)
-    for (call, _), answer in zip(reversed(places), reversed(answers), strict=True):
-        if on_others(answer):
-            raise InvalidParameter(
+    places = [
+        (call, rows, place) for call, rows in zip(calls, rows_each, strict=True) for place in call.wanted
+    ]
+    answers = gradients_at(loss, [place for _, _, place in places], again=True)
+    for (call, rows, _), answer in zip(reversed(places), reversed(answers), strict=True):
+        if on_others(answer, rows):
+            raise Entangled(
                 f"What the layer '{call.where}' makes of one example moves the loss of another, so that no "
                 "gradient belongs to one person alone. Keep examples on the first axis, and take no means "
                 "over it."
             )
 
 
-def _check_losses(losses: Tensor, examples_per_unit: int) -> None:
+def check_losses(losses: Tensor, examples_per_unit: int = 1) -> None:
+    """Refuse what is not one loss for each example."""
     if losses.ndim != 1 or len(losses) == 0:
         raise InvalidParameter(
             "The loss must be one number for each example. A mean or a sum over the batch mixes people. "

@@ -11,7 +11,7 @@ from torch.autograd.graph import GradientEdge
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
-from sourdine.core.errors import InvalidParameter
+from sourdine.learning.gradients.entangled import Entangled
 from sourdine.learning.gradients.rules import unrolled
 
 _SHARED = -1  # the axis of what all examples have in common
@@ -43,7 +43,7 @@ def expanded(
     tensors = [leaf for leaf, axis in zip(leaves, where, strict=True) if axis != _SHARED]
     examples = {leaf.shape[axis] for leaf, axis in zip(leaves, where, strict=True) if axis != _SHARED}
     if len(examples) != 1:
-        raise InvalidParameter(
+        raise Entangled(
             f"A {type(layer).__name__} was given no tensors, or some of unlike lengths, so its examples "
             "cannot be told apart. Give it tensors whose first axis counts examples."
         )
@@ -92,11 +92,11 @@ def gradients_at(
     return torch.autograd.grad(loss, places, retain_graph=again, allow_unused=True)  # type: ignore[arg-type]
 
 
-def on_others(gradient: Tensor | None) -> bool:
+def on_others(gradient: Tensor | None, rows_each: int = 1) -> bool:
     """Whether the gradient of the first example's doing says that others move it; NaN says nothing."""
     if gradient is None:
         return False
-    others = gradient[1:]
+    others = gradient[rows_each:]
     return bool(((others != 0) & ~others.isnan()).any())
 
 
@@ -165,7 +165,7 @@ def _axes(layer: nn.Module, arguments: Mapping[str, object]) -> Callable[[object
     mask = arguments.get("attn_mask") if isinstance(layer, nn.MultiheadAttention) else None
 
     if isinstance(mask, Tensor) and mask.ndim > 2:
-        raise InvalidParameter(
+        raise Entangled(
             "A MultiheadAttention was given an 'attn_mask' for each example. Give one mask for all, or a "
             "key_padding_mask."
         )

@@ -1,6 +1,7 @@
 """A rehearsal before anything is paid: the engine against one example at a time, on made-up examples."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,10 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.learning.data.examples import Batch, RepeatedExamples, examples_of
 from sourdine.learning.data.trees import Tree, count_of, part_of
 from sourdine.learning.gradients.clipping import Flat
-from sourdine.learning.gradients.engine import Engine, check_model
+from sourdine.learning.gradients.engine import check_losses, check_model
+from sourdine.learning.gradients.entangled import Entangled
+from sourdine.learning.gradients.uses import check_foreign
+from sourdine.learning.gradients.way import ClippedSums, Way, of_each_example, way_of
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
 REHEARSED = 6
@@ -41,70 +45,119 @@ def check(model: nn.Module, loss: Losses | None, example: object, *, made_up: bo
     self_test(task, tried.made_up(REHEARSED), remedy=remedy)
 
 
-def self_test(task: Task, batch: Batch, *, remedy: str = _REMEDY) -> None:
-    """Test the gradients of a model and its loss on a batch (`compare_gradients`).
+def self_test(task: Task, batch: Batch, *, remedy: str = _REMEDY) -> Way:
+    """Test the gradients of a model and its loss on a batch (`compare_gradients`); tell how they are taken.
 
     >>> batch = (torch.randn(4, 3), torch.tensor([0, 1, 1, 0]))
     >>> self_test(Task(nn.Linear(3, 2), cross_entropy), batch)
+    Way(shared=frozenset(), reason=None)
     """
-    compare_gradients(task.model, lambda *some: task.losses(some), batch, remedy=remedy)
+    return compare_gradients(task.model, lambda *some: task.losses(some), batch, remedy=remedy)
 
 
 def compare_gradients(
     model: nn.Module, losses: Callable[..., Tensor], batch: Tree, *, remedy: str = _REMEDY
-) -> None:
+) -> Way:
     """Raise unless the clipped sum of a batch is what its examples give one by one, and all parameters count.
 
     `losses` runs the model on the parts of a batch. Meanwhile the model's parameters are moved a little, so
     that a layer that starts at zero hides nothing behind it; afterwards it is as it was. The error names the
-    layer that is at fault.
+    layer that is at fault. Where examples must be run one at a time, a warning says so, and why.
     """
-    precisions: set[torch.dtype] = set()
-    run = lambda: losses(*batch)
+    run = of_each_example(losses)
     try:
         with _moved(model), torch.enable_grad():
-            _check_buffers(model, run)
-            with _noted_precisions(model, precisions):
-                Engine(model, Flat()).clipped_sum(run)  # it must run as it will
-            _silence(model, run)
-            each = _one_by_one(model, losses, batch)
-            pairs = [
-                (Engine(model, Flat(norm=norm)).clipped_sum(run), _clipped(each, norm))
-                for norm in _norms(each)
-            ]
+            _check_buffers(model, lambda: run(*batch))
+            with _noted_precisions(model) as precisions:
+                way = way_of(model, run, batch)  # it must run as it will
+                _check_whole(model, run, batch)
+            tolerance = max((_TOLERANCE.get(each, _FINE) for each in precisions), default=_FINE)
+            _silence(model, lambda: run(*batch))
+            comparison = _Comparison(model, run, batch, tolerance, remedy)
+            if way.reason is None:
+                try:
+                    comparison.check(way)
+                except Entangled as problem:
+                    way = Way(reason=str(problem))
+            if way.reason is not None:
+                comparison.check_alone(way.reason)
+                comparison.check(way)
     except SourdineError:
         raise
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as problem:
         raise InvalidParameter(
             f"The model or its loss failed in a rehearsal: {str(problem).rstrip('. ')}. {remedy}"
         ) from problem
-    tolerance = max((_TOLERANCE.get(each, _FINE) for each in precisions), default=_FINE)
-    for ours, expected in pairs:
-        _compare(model, ours, expected, tolerance, remedy)
+    if way.reason is not None:
+        warnings.warn(
+            "Each example is run alone, which is right and slower than all at once. The reason: "
+            f"{way.reason}",
+            stacklevel=2,
+        )
+    return way
 
 
-def _compare(
-    model: nn.Module,
-    ours: Mapping[str, Tensor],
-    expected: Mapping[str, Tensor],
-    tolerance: float,
-    remedy: str,
-) -> None:
-    if not all(bool(torch.isfinite(each).all()) for each in expected.values()):
-        raise InvalidParameter(f"The gradients of a rehearsal are not finite. {remedy}")
-    close = tolerance * max(float(each.abs().max()) for each in expected.values())
-    for name, each in expected.items():
-        if float((ours[name] - each).abs().max()) > close:
-            raise InvalidParameter(
-                f"The gradients of {_place(model, name)} in a batch are not those of its examples "
-                "one by one. Either the layer or the loss mixes examples, or the layer is not "
-                "understood here. Replace it, or freeze it."
-            )
-        if not bool(each.any()):
-            raise InvalidParameter(
-                f"The parameter '{name}' does not move the loss, so it would be trained on noise alone. "
-                "Freeze it with requires_grad_(False)."
-            )
+def _check_whole(model: nn.Module, losses: Callable[..., Tensor], batch: Tree) -> None:
+    """Refuse losses that no way of taking gradients mends."""
+    each = losses(*batch)
+    check_losses(each)
+    check_foreign(each, {id(value): name for name, value in model.named_parameters() if value.requires_grad})
+
+
+class _Comparison:
+    """Clipped sums of a batch held against what its examples give one by one."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        losses: Callable[..., Tensor],
+        batch: Tree,
+        tolerance: float,
+        remedy: str,
+    ) -> None:
+        self._model, self._losses, self._batch = model, losses, batch
+        self._tolerance, self._remedy = tolerance, remedy
+        self._rows, self._each_loss = _one_by_one(model, losses, batch)
+        if not all(bool(torch.isfinite(each).all()) for each in self._rows.values()):
+            raise InvalidParameter(f"The gradients of a rehearsal are not finite. {remedy}")
+
+    def check(self, way: Way) -> None:
+        """Refuse a way that gives other sums: with every example clipped, or with none."""
+        for norm in _norms(self._rows):
+            found = ClippedSums(self._model, Flat(norm=norm), way).add_up(self._losses, self._batch)
+            self._compare(found, _clipped(self._rows, norm))
+
+    def check_alone(self, reason: str) -> None:
+        """Refuse a model that is another one for a single example than for a batch, with the reason given."""
+        whole = self._losses(*self._batch)
+        wanted = {name: value for name, value in self._model.named_parameters() if name in self._rows}
+        gradients: Sequence[Tensor | None] = torch.autograd.grad(
+            whole.sum(), list(wanted.values()), allow_unused=True
+        )
+        off = float((whole.detach() - self._each_loss).abs().max())
+        same = off <= self._tolerance * max(1.0, float(self._each_loss.abs().max()))
+        sums = {name: each.double().sum(0) for name, each in self._rows.items()}
+        close = self._tolerance * max(float(each.abs().max()) for each in self._rows.values())
+        for name, gradient in zip(wanted, gradients, strict=True):
+            found = torch.zeros_like(sums[name]) if gradient is None else gradient.to_dense().double()
+            same = same and float((found - sums[name]).abs().max()) <= close * len(self._each_loss)
+        if not same:
+            raise InvalidParameter(reason)
+
+    def _compare(self, ours: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+        close = self._tolerance * max(float(each.abs().max()) for each in expected.values())
+        for name, each in expected.items():
+            if float((ours[name] - each).abs().max()) > close:
+                raise Entangled(
+                    f"The gradients of {_place(self._model, name)} in a batch are not those of its examples "
+                    "one by one. Either the layer or the loss mixes examples, or the layer is not "
+                    "understood here. Replace it, or freeze it."
+                )
+            if not bool(each.any()):
+                raise InvalidParameter(
+                    f"The parameter '{name}' does not move the loss, so it would be trained on noise alone. "
+                    "Freeze it with requires_grad_(False)."
+                )
 
 
 def _check_buffers(model: nn.Module, run: Callable[[], object]) -> None:
@@ -121,10 +174,13 @@ def _check_buffers(model: nn.Module, run: Callable[[], object]) -> None:
             )
 
 
-def _one_by_one(model: nn.Module, losses: Callable[..., Tensor], batch: Tree) -> dict[str, Tensor]:
-    """The gradients of the examples by plain backward passes, the first axis counting examples."""
+def _one_by_one(
+    model: nn.Module, losses: Callable[..., Tensor], batch: Tree
+) -> tuple[dict[str, Tensor], Tensor]:
+    """The gradients of the examples by plain backward passes, a row for each, and their losses."""
     wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
     rows: dict[str, list[Tensor]] = {name: [] for name in wanted}
+    told: list[Tensor] = []
     for i in range(count_of(batch)):
         each = losses(*part_of(batch, i, i + 1))
         if each.ndim != 1:
@@ -132,12 +188,13 @@ def _one_by_one(model: nn.Module, losses: Callable[..., Tensor], batch: Tree) ->
                 "The loss of a batch of one example must be a row of one number, as for any other batch: a "
                 "run may draw one. A squeeze() without an axis takes too many away. Use squeeze(1)."
             )
+        told.append(each.detach())
         gradients: Sequence[Tensor | None] = torch.autograd.grad(
             each.sum(), list(wanted.values()), allow_unused=True
         )
         for (name, value), gradient in zip(wanted.items(), gradients, strict=True):
             rows[name].append(torch.zeros_like(value) if gradient is None else gradient.to_dense())
-    return {name: torch.stack(each) for name, each in rows.items()}
+    return {name: torch.stack(each) for name, each in rows.items()}, torch.cat(told)
 
 
 def _lengths(rows: Mapping[str, Tensor]) -> Tensor:
@@ -195,8 +252,9 @@ def _moved(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _noted_precisions(model: nn.Module, types: set[torch.dtype]) -> Iterator[None]:
-    """Note in what precision the layers of a model compute while the block lasts."""
+def _noted_precisions(model: nn.Module) -> Iterator[set[torch.dtype]]:
+    """The precisions in which the layers of a model compute while the block lasts."""
+    types: set[torch.dtype] = set()
 
     def note(layer: nn.Module, args: object, out: Any) -> None:
         if isinstance(out, Tensor) and out.is_floating_point():
@@ -204,7 +262,7 @@ def _noted_precisions(model: nn.Module, types: set[torch.dtype]) -> Iterator[Non
 
     handles = [layer.register_forward_hook(note) for layer in model.modules()]
     try:
-        yield
+        yield types
     finally:
         for handle in handles:
             handle.remove()

@@ -14,6 +14,7 @@ from torch.autograd.graph import Node
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.gradients.calls import Call, Noted
+from sourdine.learning.gradients.entangled import Entangled
 
 
 def check_uses(losses: Tensor, calls: Sequence[Call], known: Mapping[int, str]) -> None:
@@ -31,25 +32,37 @@ def check_uses(losses: Tensor, calls: Sequence[Call], known: Mapping[int, str]) 
         tensor = getattr(used, "variable", None)
         if tensor is None:
             if (where := exits.passed(user, used)) is not None:
-                raise InvalidParameter(
+                raise Entangled(
                     f"Something that the layer '{where}' made is used without being one of its outputs, so "
                     "its gradient would be lost. Let the layer return it, in a tuple or a dict."
                 )
         elif (name := known.get(id(tensor))) is not None:
             if not any(number(user) in span for span in spans[name]):
-                raise InvalidParameter(
+                raise Entangled(
                     f"The parameter '{name}' is used outside of the layer that holds it: by a function such "
-                    "as torch.nn.functional.linear, or in a penalty. Its gradient cannot be had there one "
-                    "example at a time. Call a layer that holds it (a tied head is an nn.Linear whose weight "
+                    "as torch.nn.functional.linear, or in a penalty. The gradients of a batch cannot be told "
+                    "apart there. Call a layer that holds it (a tied head is an nn.Linear whose weight "
                     "is set to that of the embedding), and leave penalties to the optimizer's weight_decay."
                 )
         elif isinstance(tensor, nn.Parameter):
-            raise InvalidParameter(
-                f"The loss depends on a parameter of shape {tuple(tensor.shape)} that is not one of the "
-                "model that is trained, so it would do nothing. It may be one of the model that was passed, "
-                "of which a copy is trained: leave penalties to the optimizer's weight_decay. Make a part "
-                "with parameters of its own a layer of the model, or freeze it with requires_grad_(False)."
-            )
+            raise _foreign(tensor)
+
+
+def check_foreign(losses: Tensor, known: Mapping[int, str]) -> None:
+    """Refuse a loss that depends on a parameter which is not trained and yet wants a gradient."""
+    for _, used in _links(losses.grad_fn):
+        tensor = getattr(used, "variable", None)
+        if isinstance(tensor, nn.Parameter) and id(tensor) not in known:
+            raise _foreign(tensor)
+
+
+def _foreign(tensor: Tensor) -> InvalidParameter:
+    return InvalidParameter(
+        f"The loss depends on a parameter of shape {tuple(tensor.shape)} that is not one of the "
+        "model that is trained, so it would do nothing. It may be one of the model that was passed, "
+        "of which a copy is trained: leave penalties to the optimizer's weight_decay. Make a part "
+        "with parameters of its own a layer of the model, or freeze it with requires_grad_(False)."
+    )
 
 
 def number(node: Node) -> int:

@@ -15,6 +15,8 @@ from sourdine.learning.data.examples import Batch, Examples, examples_of
 from sourdine.learning.devices.placement import Placement
 from sourdine.learning.devices.processes import ALONE
 from sourdine.learning.gradients.clipping import Clipping
+from sourdine.learning.gradients.self_test import REHEARSED
+from sourdine.learning.gradients.way import Way, way_of
 from sourdine.learning.memory.allocations import Allocations, Moment, StageMemory
 from sourdine.learning.memory.model import FIRST, Course, Memory, MemoryLine, Stage, highest
 from sourdine.learning.step import Step
@@ -50,6 +52,7 @@ def cycle(
     examples_per_unit: int = 1,
     later: bool = True,
     autocast: torch.dtype | None = None,
+    way: Way | None = None,
 ) -> None:
     """Train for one step or, with `later`, for two, of which the second takes its batch in two parts."""
     task = Task(model().train(), loss, autocast)
@@ -63,6 +66,8 @@ def cycle(
         if private
         else None
     )
+    if step is not None:
+        step.ready(way or Way())
 
     def add() -> None:
         if step is None:
@@ -139,13 +144,15 @@ def memory_of(
     private: bool = True,
     device: torch.device | str | None = None,
     dtype: torch.dtype | str | None = None,
+    way: Way | None = None,
 ) -> Memory:
     """The memory of training a model on examples shaped like these, of which only shapes and types are read.
 
     Dry steps on 2, 5 and 11 made-up examples, and on more while their tensors take less than 64 MiB. For
     every moment of a step a line goes through the last two of them, so that moments count that matter for
     large batches only. Without an optimizer, one that keeps nothing is taken. `device` and `dtype` are as in
-    `Execution`; what counts is the memory of that device.
+    `Execution`; what counts is the memory of that device. `way` is how gradients are taken, if a test has
+    told.
 
     >>> import torch
     >>> memory = memory_of(nn.Linear(1000, 2), (torch.zeros(1, 1000), torch.zeros(1, dtype=torch.int64)))
@@ -153,11 +160,17 @@ def memory_of(
     (MemoryLine(fixed=8008.0, each=0.0), 4008.0)
     """
     where = Placement(device=device, dtype=dtype)
+    model = model if device is dtype is None else where.put(copy.deepcopy(model))
+    examples, losses = examples_of(data), cross_entropy if loss is None else check_loss(loss)
+    if private and way is None and not where.without_numbers:
+        task = Task(copy.deepcopy(model).train(), losses, where.autocast)
+        way = way_of(task.model, task.losses, (examples.made_up(REHEARSED),))
     dry = _Dry(
-        model=model if device is dtype is None else where.put(copy.deepcopy(model)),
+        model=model,
         autocast=where.autocast,
-        examples=examples_of(data),
-        loss=cross_entropy if loss is None else check_loss(loss),
+        examples=examples,
+        loss=losses,
+        way=way,
         clipping=clipping,
         optimizer=Keeping if optimizer is None else optimizer,
         examples_per_unit=check.integer("memory_of", "examples_per_unit", examples_per_unit, 1, 1 << 20),
@@ -191,6 +204,7 @@ class _Dry:
     examples_per_unit: int
     private: bool
     autocast: torch.dtype | None
+    way: Way | None
 
     def run(self, units: int) -> dict[str, StageMemory]:
         where = next(self.model.parameters()).device.type
@@ -205,6 +219,7 @@ class _Dry:
                 private=self.private,
                 examples_per_unit=self.examples_per_unit,
                 autocast=self.autocast,
+                way=self.way,
             )
         return taken.stages
 
