@@ -85,4 +85,4 @@ class Alone:
                 return
             weights = self.clipping.weights(squares)
             for name, one in gradients.items():
-                sums[name].add_(one * weights[self._layers[name]].to(one))
+                sums[name].add_(one * weights[self._layers[name]][0].to(one))

@@ -29,6 +29,7 @@ from sourdine.learning.gradients.rules import RULES
 from sourdine.learning.gradients.uses import check_uses, next_number
 
 Sums = dict[str, Tensor]
+_LISTS = (nn.ParameterList, nn.ParameterDict)
 
 
 @dataclass(frozen=True)
@@ -296,16 +297,29 @@ def _owners(model: nn.Module) -> Iterator[_Owner]:
         whole = isinstance(layer, nn.MultiheadAttention) or is_parametrized(layer)
         if whole:
             inside.update(layer.modules())
+        lists = [] if whole else [name for name, part in layer.named_children() if isinstance(part, _LISTS)]
+        inside.update(layer.get_submodule(name) for name in lists)  # the module around them uses them
         own = {
             local: known[id(value)]
-            for local, value in layer.named_parameters(recurse=whole, remove_duplicate=False)
-            if id(value) in known
+            for local, value in layer.named_parameters(recurse=whole or bool(lists), remove_duplicate=False)
+            if id(value) in known and (whole or _held(local, lists))
         }
         if own:
             where = name or "the model itself"
             ruled = type(layer) in RULES
-            inner = any(each.requires_grad for part in layer.children() for each in part.parameters())
+            inner = any(
+                each.requires_grad
+                for name, part in layer.named_children()
+                if name not in lists
+                for each in part.parameters()
+            )
             yield _Owner(layer, where, own, copied=not ruled and (whole or not inner))
+
+
+def _held(name: str, lists: Sequence[str]) -> bool:
+    """Whether a parameter is one of a module's own, or in one of its lists."""
+    home = name.rpartition(".")[0]
+    return not home or home in lists
 
 
 def layers_of(model: nn.Module) -> dict[str, str]:

@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
 from sourdine.learning.gradients.entangled import Entangled
-from sourdine.learning.gradients.rules import unrolled
+from sourdine.learning.gradients.rules import cell_step, unrolled
 
 _SHARED = -1  # the axis of what all examples have in common
 _RECURRENT = {"input": "x", "hx": "start"}
@@ -125,6 +125,8 @@ def _run(
 ) -> object:
     if isinstance(layer, nn.RNNBase):
         return unrolled(layer, values, *args, **{_RECURRENT[name]: each for name, each in kwargs.items()})
+    if type(layer) is nn.LSTMCell:
+        return cell_step(layer, values, *args, **{_RECURRENT[name]: each for name, each in kwargs.items()})
     parameters = {f"layer.{name}": value for name, value in values.items()}
     return torch.func.functional_call(_Bare(layer, forward), parameters, args, kwargs, tie_weights=False)
 

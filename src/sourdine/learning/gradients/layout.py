@@ -19,7 +19,8 @@ def shared_layers(
     """The layers that are given the same for all examples, such as positions, by their places in the model.
 
     The batch is run whole and without its last example. What grows with it counts examples, and what does not
-    is shared, whatever the number of examples happens to be. A layer that is given both is entangled.
+    is shared, whatever the number of examples happens to be. A layer that is given both is not: what it makes
+    of them is its own affair.
     """
     whole = count_of(batch)
     fewer, more = (_noted(layers, losses, part_of(batch, 0, count)) for count in (whole - 1, whole))
@@ -32,26 +33,21 @@ def shared_layers(
     for (where, lengths), (_, longer) in zip(fewer, more, strict=True):
         if not lengths:
             continue
-        alike = _shared(where, lengths, longer, whole)
+        if len(lengths) != len(longer) or not all(
+            less == more or less * whole == more * (whole - 1)
+            for less, more in zip(lengths, longer, strict=True)
+        ):
+            raise _unclear(where)
+        alike = lengths == longer
         if shared.setdefault(where, alike) != alike:
             raise _unclear(where)
     return frozenset(where for where, alike in shared.items() if alike)
 
 
-def _shared(where: str, lengths: Lengths, longer: Lengths, whole: int) -> bool:
-    if lengths == longer:
-        return True
-    if len(lengths) != len(longer) or any(
-        less * whole != more * (whole - 1) for less, more in zip(lengths, longer, strict=True)
-    ):
-        raise _unclear(where)
-    return False
-
-
 def _unclear(where: str) -> Entangled:
     return Entangled(
-        f"The layer '{where}' is given tensors whose first axis does not count the examples of the batch, "
-        "beside others where it does. Put examples first everywhere."
+        f"The layer '{where}' is given tensors whose first axis does not count the examples of the batch. Put "
+        "examples first everywhere, and pad each to one length."
     )
 
 

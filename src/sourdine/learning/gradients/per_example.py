@@ -53,7 +53,7 @@ class GradientRows(PerExample):
         self._gradients = gradients
 
     def squares(self) -> Tensor:
-        return _squares(self._gradients.flatten(1))
+        return _squares(self._gradients.reshape(len(self._gradients), -1))
 
     def weighted(self, weights: Tensor) -> Tensor:
         total: Tensor = torch.tensordot(weights.to(self._gradients.dtype), self._gradients, dims=1)

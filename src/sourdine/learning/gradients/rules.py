@@ -152,6 +152,25 @@ def unrolled(
     return x, last if len(last) > 1 else last[0]
 
 
+def cell_step(
+    layer: nn.LSTMCell, values: Mapping[str, Tensor], x: Tensor, start: State | None = None
+) -> State:
+    """What an LSTMCell gives, with the parameters in `values` for its own.
+
+    >>> layer, x = nn.LSTMCell(3, 2), torch.ones(1, 3)
+    >>> torch.allclose(cell_step(layer, dict(layer.named_parameters()), x)[1], layer(x)[1])
+    True
+    """
+    zero = x.new_zeros(x.shape[0], layer.hidden_size)
+    h, c = (zero, zero) if start is None else start
+    weights = {**dict(layer.named_parameters()), **values}
+    gates = functional.linear(x, weights["weight_ih"], weights.get("bias_ih"))
+    gates = gates + functional.linear(h, weights["weight_hh"], weights.get("bias_hh"))
+    taken, forget, candidate, shown = gates.chunk(4, dim=1)
+    c = forget.sigmoid() * c + taken.sigmoid() * candidate.tanh()
+    return shown.sigmoid() * c.tanh(), c
+
+
 def _starts(layer: nn.RNNBase, x: Tensor, initial: Tensor | State | None, directions: int) -> list[State]:
     """The state before the first step, for each layer and direction: zeros unless given."""
     count = layer.num_layers * directions

@@ -156,7 +156,7 @@ class _Comparison:
             if not bool(each.any()):
                 raise InvalidParameter(
                     f"The parameter '{name}' does not move the loss, so it would be trained on noise alone. "
-                    "Freeze it with requires_grad_(False)."
+                    f"Freeze it with requires_grad_(False). {self._remedy}"
                 )
 
 
@@ -198,7 +198,8 @@ def _one_by_one(
 
 
 def _lengths(rows: Mapping[str, Tensor]) -> Tensor:
-    return torch.stack([each.flatten(1).double().square().sum(1) for each in rows.values()]).sum(0).sqrt()
+    squares = [each.reshape(len(each), -1).double().square().sum(1) for each in rows.values()]
+    return torch.stack(squares).sum(0).sqrt()
 
 
 def _norms(rows: Mapping[str, Tensor]) -> tuple[float, float]:
