@@ -3,14 +3,22 @@
 import pytest
 import torch
 
-from tests.learning.zoo import images, numbers, sequences
+from tests.learning.zoo import attention, graphs, images, numbers, recurrent
 from tests.learning.zoo.case import Make, held, named
 
-MODELS = named(numbers, images, sequences)
-QUICK = (
-    "tied_autoencoder temperature_with_dropout parameter_list lstm_cell bag_with_offsets lstm_with_time_first "
-    "gpt_with_places_of_no_batch relative_bias_by_a_table windows_folded_into_the_batch packed_gru"
-).split()
+MODELS = named(numbers, images, graphs, recurrent, attention)
+QUICK = [
+    "tied_autoencoder",
+    "temperature_with_dropout",
+    "parameter_list",
+    "lstm_cell",
+    "bag_with_offsets",
+    "lstm_with_time_first",
+    "gpt_with_places_of_no_batch",
+    "relative_bias_by_a_table",
+    "windows_folded_into_the_batch",
+    "packed_gru",
+]
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),

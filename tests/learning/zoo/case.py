@@ -5,6 +5,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -60,6 +61,9 @@ class Written(nn.Module):
         self.run = run
         for name, part in parts.items():
             setattr(self, name, nn.Parameter(part) if isinstance(part, Tensor) else part)
+
+    def __getattr__(self, name: str) -> Any:
+        return super().__getattr__(name)
 
     def forward(self, *inputs: Tensor) -> Tensor:
         return self.run(self, *inputs)

@@ -46,8 +46,8 @@ def shared_layers(
 
 def _unclear(where: str) -> Entangled:
     return Entangled(
-        f"The layer '{where}' is given tensors whose first axis does not count the examples of the batch. Put "
-        "examples first everywhere, and pad each to one length."
+        f"The layer '{where}' is given tensors whose first axis does not count the examples of the batch. "
+        "Put examples first everywhere, and pad each to one length."
     )
 
 
