@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,7 +21,7 @@ from benchmarks.synthetic.adult import DATA, EPSILONS, area, cells, distances
 OURS = Environment(name="sourdine")
 SMARTNOISE = Environment(name="smartnoise", requirements=("smartnoise-synth==1.0.8", "setuptools<81"))
 MBI = Environment(name="mbi", requirements=("mbi==2.0.0",))
-LIMIT = 600  # seconds that each run is allowed
+LIMIT = 600  # seconds of processor time that each run is allowed
 RUNS = 5
 METHODS: tuple[tuple[str, Environment, str, dict[str, Any]], ...] = (
     ("ours", OURS, "with_sourdine", {"method": "plain"}),
@@ -43,12 +45,19 @@ def ask(environment: Environment, module: str, question: dict[str, Any]) -> tupl
         words = [str(environment.python), "-m", f"benchmarks.synthetic.{module}"]
         words.append(json.dumps({**question, "path": str(path)}))
         try:
-            done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT, check=True)
-        except subprocess.TimeoutExpired:
-            return None, {"seconds": None, "memory": None}
+            done = subprocess.run(
+                words, cwd=ROOT, capture_output=True, text=True, check=True, preexec_fn=_limit
+            )
         except subprocess.CalledProcessError as problem:
+            if problem.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+                return None, {"seconds": None, "processor": None, "memory": None}
             raise RuntimeError(f"{module} failed:\n{problem.stderr[-2000:]}") from None
         return np.load(path), json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def _limit() -> None:
+    """Processor time, which other programs of the machine do not take from anybody."""
+    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 5))
 
 
 def measure(epsilon: float, method: tuple[str, Environment, str, dict[str, Any]], runs: int) -> Result:
@@ -107,7 +116,7 @@ def main() -> None:
 def show(results: list[Result], console: Console) -> None:
     """A line for each method and epsilon, and what was promised beside it."""
     table = Table(title="Adult, 13 columns, delta 1e-6: means over runs")
-    for name in ("method", "epsilon", "runs", "two-way", "three-way", "AUC", "worse pairs", "seconds", "MB"):
+    for name in ("method", "epsilon", "runs", "two-way", "three-way", "AUC", "worse pairs", "seconds", "of processor", "MB"):
         table.add_column(name)
     for each in results:
         table.add_row(
@@ -117,7 +126,7 @@ def show(results: list[Result], console: Console) -> None:
     for each in results:
         bounds = BOUNDS.get(each["method"], {}).get(each["epsilon"])
         if bounds is not None:
-            two, _, auc, _, seconds, _ = (np.mean(column) for column in _columns(each))
+            two, _, auc, _, _, seconds, _ = (np.mean(column) for column in _columns(each))
             most = max(_columns(each)[3])
             met = bool(two <= bounds[0] and auc >= bounds[1] and most <= 5 and seconds < 2)
             verdict(
@@ -125,12 +134,12 @@ def show(results: list[Result], console: Console) -> None:
                 met,
                 f"{each['method']} at epsilon {each['epsilon']:g}: two-way {two:.4f} of {bounds[0]}, AUC "
                 f"{auc:.3f} of {bounds[1]}, {most} pairs worse than independent (at most 5), "
-                f"{seconds:.2f} s of 2 s",
+                f"{seconds:.2f} s of processor time (under 2 s)",
             )
 
 
 def _columns(result: Result) -> list[list[Any]]:
-    names = ("two", "three", "auc", "worse", "seconds", "memory")
+    names = ("two", "three", "auc", "worse", "seconds", "processor", "memory")
     return [[run[name] for run in result["runs"]] for name in names]
 
 

@@ -124,10 +124,12 @@ def _outcome(
 
 def _evidence(plan: SyntheticPlan, measured: PartMeasurement, canary: Sequence[int]) -> int:
     """The canary's cells, by inverse variances, in steps of a fraction of a deviation."""
-    of_columns, of_pairs = (1 / float(each.sigma) ** 2 for each in (plan.noise.columns, plan.noise.pairs))
-    total = of_columns * sum(int(each[cell]) for each, cell in zip(measured.columns, canary, strict=True))
+    of_columns = [1 / float(each.sigma) ** 2 for each in plan.noise.columns]
+    of_pairs = 1 / float(plan.noise.pairs.sigma) ** 2
+    counts = (int(each[cell]) for each, cell in zip(measured.columns, canary, strict=True))
+    total = sum(weight * count for weight, count in zip(of_columns, counts, strict=True))
     for (one, other), table in zip(measured.edges, measured.tables, strict=True):
         places = (measured.cells[one][canary[one]], measured.cells[other][canary[other]])
         total += of_pairs * float(table[places])
-    spread = math.sqrt(of_columns * len(canary) + of_pairs * len(measured.edges))
+    spread = math.sqrt(sum(of_columns) + of_pairs * len(measured.edges))
     return round(_STEPS * total / spread)

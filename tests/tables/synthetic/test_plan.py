@@ -37,7 +37,7 @@ def test_spends_are_the_formula_and_within_the_budget(neighbours: Neighbours, ta
     moved = 2 if neighbours is Neighbours.REPLACE else 1
     noise = ours.noise
     rho = (
-        Fraction(columns * moved) / (2 * noise.columns.sigma**2)
+        sum(Fraction(moved) / (2 * each.sigma**2) for each in noise.columns)
         + (columns - 1) * noise.edges.epsilon**2 / 8
         + Fraction((columns - 1) * moved) / (2 * noise.pairs.sigma**2)
     )
@@ -49,12 +49,27 @@ def test_spends_are_the_formula_and_within_the_budget(neighbours: Neighbours, ta
 
 
 @pytest.mark.parametrize(
-    ("names", "kinds"), [(["sex"], 1), (["sex", "town"], 2), (["sex", "town", "works"], 3)]
+    ("names", "kinds"), [(["sex"], 1), (["sex", "works"], 2), (["sex", "town"], 3), (["sex", "town", "works"], 4)]
 )
 def test_what_is_not_needed_is_not_paid_for(names: list[str], kinds: int) -> None:
     ours = plan(columns=names)
     assert len(ours.spends) == kinds
     assert float(block_loss(ours.spends).rho / PRIVACY.total) == pytest.approx(1)
+
+
+def test_columns_of_many_cells_have_less_noise_and_the_sum_of_errors_is_least() -> None:
+    """At the same cost, errors in proportion to cells times sigma add up to more for every other division."""
+    ours = plan()
+    sizes = [column.size for column in ours.columns]
+    sigmas = [float(each.sigma) for each in ours.noise.columns]
+    cost = sum(each**-2 for each in sigmas)
+    least = sum(size * sigma for size, sigma in zip(sizes, sigmas, strict=True))
+    even = (len(sizes) / cost) ** 0.5
+    assert least < 0.97 * sum(size * even for size in sizes)
+    for power in (-0.4, -0.3, 0.0):
+        others = [size**power for size in sizes]
+        scale = (sum(each**-2 for each in others) / cost) ** 0.5
+        assert least < sum(size * other * scale for size, other in zip(sizes, others, strict=True))
 
 
 def test_zeros_are_edges_that_nobody_chooses() -> None:

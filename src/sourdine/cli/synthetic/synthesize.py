@@ -179,15 +179,18 @@ def _tell(plan: "SyntheticPlan", as_json: bool) -> None:
         f"A synthetic table of {len(plan.names)} columns at {plan.privacy.words} for each "
         f"{show.one_line(plan.unit.name)}. Nothing is spent."
     )
-    show.table(
-        ("column", "cells"),
-        [(show.one_line(each.name), f"{each.size:,}") for each in plan.columns],
-        numbers=("cells",),
-    )
     noise = plan.noise
+    show.table(
+        ("column", "cells", "deviation of noise"),
+        [
+            (show.one_line(each.name), f"{each.size:,}", f"{float(of_column.sigma):,.1f}")
+            for each, of_column in zip(plan.columns, noise.columns, strict=True)
+        ],
+        numbers=("cells", "deviation of noise"),
+    )
     show.say(
-        f"Counts of a column have noise with a standard deviation of {float(noise.columns.sigma):,.1f}, "
-        f"those of a pair {float(noise.pairs.sigma):,.1f}; {plan.rounds} pairs are chosen"
+        f"Counts of a pair have noise with a standard deviation of {float(noise.pairs.sigma):,.1f}; "
+        f"{plan.rounds} pairs are chosen"
         + (f" in each of {len(plan.parts)} parts." if plan.target else ".")
     )
     show.say(f"It needs about {plan.bytes / 2**20:,.0f} MiB of memory and {plan.seconds:,.1f} seconds.")

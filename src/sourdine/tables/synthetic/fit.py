@@ -64,12 +64,14 @@ class PartModel:
 
 def noisy_tables(measured: PartMeasurement, noise: SynthesisNoise) -> tuple[NoisyTable, ...]:
     """What was measured, with its variances."""
-    alone, together = float(noise.columns.sigma) ** 2, float(noise.pairs.sigma) ** 2
+    together = float(noise.pairs.sigma) ** 2
     singles = [
         NoisyTable(
-            columns=(column,), values=counts.astype(np.float64), variances=np.full(counts.shape, alone)
+            columns=(column,),
+            values=counts.astype(np.float64),
+            variances=np.full(counts.shape, float(alone.sigma) ** 2),
         )
-        for column, counts in enumerate(measured.columns)
+        for column, (alone, counts) in enumerate(zip(noise.columns, measured.columns, strict=True))
     ]
     pairs = [
         NoisyTable(

@@ -18,14 +18,15 @@ from sourdine.tables.synthetic.tree import all_pairs, choose_tree, score
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
+_MOST = 2.0**40
 _TELLING = 3  # deviations of noise from which on a cell is kept by itself
 
 
 @dataclass(frozen=True, kw_only=True)
 class SynthesisNoise:
-    """The mechanisms of a synthesis: for columns, for the choice of an edge, and for pairs."""
+    """The mechanisms of a synthesis: for each column, for the choice of an edge, and for pairs."""
 
-    columns: Gaussian
+    columns: tuple[Gaussian, ...]
     edges: Exponential
     pairs: Gaussian
 
@@ -58,12 +59,12 @@ def measure_part(
     cells of columns that are `whole` are joined. Whatever the codes are, nothing is raised.
     """
     singles = tuple(
-        noise.columns.sample(count_cells([code], [size]), bits)
-        for code, size in zip(codes, sizes, strict=True)
+        of_column.sample(count_cells([code], [size]), bits)
+        for of_column, code, size in zip(noise.columns, codes, sizes, strict=True)
     )
     cells = tuple(
-        np.arange(sizes[column]) if column in whole else join_cells(single, float(noise.columns.sigma))
-        for column, single in enumerate(singles)
+        np.arange(sizes[column]) if column in whole else join_cells(single, float(of_column.sigma))
+        for column, (of_column, single) in enumerate(zip(noise.columns, singles, strict=True))
     )
     widths = [int(places.max()) + 1 for places in cells]
     records = [narrow(places)[code] for places, code in zip(cells, codes, strict=True)]
@@ -96,10 +97,11 @@ def join_cells(noisy: Counts, sigma: float) -> Places:
 
 def _independent(singles: Sequence[Counts], cells: Sequence[Places], noise: SynthesisNoise) -> list[Floats]:
     """The margins that scores are compared with: of noisy counts alone."""
-    variance = float(noise.columns.sigma) ** 2
-    total = mean_total([(float(single.sum()), variance * len(single)) for single in singles])
+    variances = [float(of_column.sigma) ** 2 for of_column in noise.columns]
+    sums = [(float(each.sum()), variance * len(each)) for each, variance in zip(singles, variances, strict=True)]
+    total = min(mean_total(sums), _MOST)  # so that scores are whole numbers that floats hold
     margins = []
-    for single, places in zip(singles, cells, strict=True):
+    for single, variance, places in zip(singles, variances, cells, strict=True):
         alone = on_simplex(single.astype(np.float64), np.full(len(single), variance), total)
         margins.append(np.bincount(places, alone).astype(np.float64))
     return margins
