@@ -116,7 +116,18 @@ def main() -> None:
 def show(results: list[Result], console: Console) -> None:
     """A line for each method and epsilon, and what was promised beside it."""
     table = Table(title="Adult, 13 columns, delta 1e-6: means over runs")
-    for name in ("method", "epsilon", "runs", "two-way", "three-way", "AUC", "worse pairs", "seconds", "of processor", "MB"):
+    for name in (
+        "method",
+        "epsilon",
+        "runs",
+        "two-way",
+        "three-way",
+        "AUC",
+        "worse pairs",
+        "seconds",
+        "of processor",
+        "MB",
+    ):
         table.add_column(name)
     for each in results:
         table.add_row(

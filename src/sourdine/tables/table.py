@@ -266,14 +266,18 @@ class Table(Viewable):
         bins: Mapping[str, int | Sequence[float]] = MappingProxyType({}),
         rows: int | None = None,
         zeros: Sequence[Mapping[str, object]] = (),
+        totals: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
         mark: str | None = None,
+        selection_delta: float | None = None,
     ) -> "SyntheticPlan":
         """What a synthetic table would measure, cost and need; nothing is read or spent.
 
         It has all declared `columns` if none are named, but for those to `leave_out`. With a `target`, a
         column of declared keys, one tree of relations is grown for each of them. `bins` gives for numbers
         how many bins, or their edges; `rows` how many are drawn; `zeros` combinations of keys of two columns
-        that cannot be; `mark` the name of a column that says "synthetic".
+        that cannot be; `totals` known numbers of units by the keys of a column; `mark` the name of a column
+        that says "synthetic". Keys of texts are chosen privately, for which `selection_delta` is the part of
+        delta: half, if nothing is said.
         """
         from sourdine.tables.privacy import Privacy
         from sourdine.tables.synthetic import SyntheticBlock, SyntheticPlan
@@ -281,7 +285,7 @@ class Table(Viewable):
 
         synthetic_plan = SyntheticPlan(
             schema=self.schema,
-            privacy=Privacy(epsilon=epsilon, delta=delta),  # type: ignore[arg-type]
+            privacy=Privacy(epsilon=epsilon, delta=delta, selection_delta=selection_delta),  # type: ignore[arg-type]
             unit=self.unit,
             neighbours=self.neighbours,
             block=SyntheticBlock.read(
@@ -294,6 +298,7 @@ class Table(Viewable):
                     },
                     "rows": rows,
                     "zeros": tuple(zeros),
+                    "totals": {name: dict(each) for name, each in totals.items()},
                     "mark": mark,
                 }
             ),
@@ -315,7 +320,9 @@ class Table(Viewable):
         bins: Mapping[str, int | Sequence[float]] = MappingProxyType({}),
         rows: int | None = None,
         zeros: Sequence[Mapping[str, object]] = (),
+        totals: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
         mark: str | None = None,
+        selection_delta: float | None = None,
         published: "TableRelease | None" = None,
         purpose: str = "synthetic table",
         bits: Bits = SYSTEM,
@@ -338,7 +345,9 @@ class Table(Viewable):
             bins=bins,
             rows=rows,
             zeros=zeros,
+            totals=totals,
             mark=mark,
+            selection_delta=selection_delta,
         )
         prior = () if published is None else prior_tables(plan, published)
         return synthesize(plan, self.source, ledger, purpose=purpose, prior=prior, bits=bits)

@@ -11,7 +11,7 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.synthetic import SyntheticBlock, SyntheticPlan
-from sourdine.tables.synthetic.plan import SHARES
+from sourdine.tables.synthetic.budget import SHARES
 from tests.tables.synthetic.case import COLUMNS
 
 SCHEMA = Schema.read(COLUMNS)
@@ -49,7 +49,8 @@ def test_spends_are_the_formula_and_within_the_budget(neighbours: Neighbours, ta
 
 
 @pytest.mark.parametrize(
-    ("names", "kinds"), [(["sex"], 1), (["sex", "works"], 2), (["sex", "town"], 3), (["sex", "town", "works"], 4)]
+    ("names", "kinds"),
+    [(["sex"], 1), (["sex", "works"], 2), (["sex", "town"], 3), (["sex", "town", "works"], 4)],
 )
 def test_what_is_not_needed_is_not_paid_for(names: list[str], kinds: int) -> None:
     ours = plan(columns=names)
@@ -121,6 +122,17 @@ WRONG = {
         {"target": "sex", "zeros": [{"sex": "m", "town": "Nice"}]},
         "Zeros with the target",
     ),
+    "totals of nobody": ({"totals": {"sex": {"f": 0, "m": 0}}}, "same number of units, above 0"),
+    "totals of another key": ({"totals": {"sex": {"f": 2, "m": 1, "d": 1}}}, "name 'd'"),
+    "totals that lack one": ({"totals": {"sex": {"f": 2}}}, "leave out its cell 'm'"),
+    "totals that differ": (
+        {"totals": {"sex": {"f": 2, "m": 1}, "works": {"False": 3, "True": 1}}},
+        "same number of units",
+    ),
+    "totals of what a target has not": (
+        {"target": "town", "totals": {"sex": {"f": 2, "m": 1}}},
+        "not those of the parts",
+    ),
     "an unknown word": ({"colours": ["age"]}, "colours"),
     "no rows": ({"rows": 0}, "rows"),
 }
@@ -138,13 +150,25 @@ def test_a_delta_is_needed() -> None:
             SyntheticPlan(schema=SCHEMA, privacy=privacy, unit=PrivacyUnit("person"))
 
 
-def test_text_is_refused_unless_it_is_left_out() -> None:
+def test_keys_of_texts_are_paid_from_the_same_block_or_left_out() -> None:
     schema = Schema.read({**COLUMNS, "note": {"type": "text"}})
-    with pytest.raises(InvalidParameter, match="texts that nobody listed"):
-        plan(schema)
+    ours = plan(schema)
+    assert ours.texts == ("note",)
+    assert ours.privacy.selection_delta == 5e-7
+    loss = block_loss(ours.spends)
+    assert loss.rho <= ours.privacy.total
+    assert float(loss.rho / ours.privacy.total) == pytest.approx(1)
+    assert 0 < loss.delta <= 5e-7
+    chosen = ours.with_keys({"note": ("a", "b")})
+    assert (chosen.noise, chosen.spends) == (ours.noise, ours.spends)  # whatever was chosen
+    assert chosen.columns[-1].labels == ("a", "b", "missing")
+    assert "chosen privately" in ours.notes[0]
     ours = plan(schema, leave_out=["note"])
     assert ours.left_out == ("note",)
     assert ours.declared["left out"] == "note"
+    assert not ours.privacy.selection_delta
+    with pytest.raises(InvalidParameter, match="leaves nothing of delta"):
+        replace(plan(schema), privacy=Privacy(epsilon=1, delta=1e-6, selection_delta=0))
 
 
 def test_dates_need_periods_that_do_not_come_again() -> None:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
 from sourdine.core.randomness.selection import uniform_below
-from sourdine.core.text.notation import block, entry
-from sourdine.frames.columns import Category, Column, Flag, Integer, Real, Text, span
+from sourdine.core.text.notation import block
+from sourdine.frames.columns import Category, Column, Flag, Integer, Real, span
 from sourdine.frames.expression import Grouping, Key, bins
 from sourdine.frames.expressions import TimePeriod
 from sourdine.frames.expressions.calendar import name_of, span_of, start_of
@@ -176,12 +176,6 @@ def cells_of(name: str, column: Column, declared: int | Edges | None) -> CellCol
             )
         case Date() | Datetime():
             return _times(name, column)
-        case Text():
-            raise InvalidParameter(
-                f"The column '{name}' holds texts that nobody listed, and a synthetic table has declared "
-                f"cells alone. Leave it out by name, {entry('leave_out', [name])}, or declare its keys, as "
-                f"in {block('columns', name, type='category', keys=['a'])}."
-            )
     raise InvalidParameter(f"The column '{name}' is computed, and a synthetic table has none of those.")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -22,7 +22,8 @@ class SyntheticBlock(Declared):
     `leave_out`. With a `target`, a declared column of keys, a tree of its own is grown for each of them: it
     keeps what tells them apart. `bins` gives for a column of numbers how many bins it has, or their edges.
     `rows` is how many rows are drawn, else the noisy number of units. `zeros` are combinations of keys of two
-    columns that cannot be. `mark` names a column that says "synthetic" in every row.
+    columns that cannot be, and `totals` are known numbers of units by the cells of a column. `mark` names a
+    column that says "synthetic" in every row.
     """
 
     columns: tuple[str, ...] | None = Field(default=None, min_length=1)
@@ -31,6 +32,9 @@ class SyntheticBlock(Declared):
     bins: Mapping[str, int | Edges] = Field(default_factory=dict)
     rows: int | None = Field(default=None, ge=1, le=MOST_ROWS)
     zeros: tuple[Mapping[str, KeyList], ...] = ()
+    totals: Mapping[str, Mapping[str, Annotated[int, Field(ge=0, le=MOST_ROWS)]]] = Field(
+        default_factory=dict
+    )
     mark: str | None = Field(default=None, min_length=1, max_length=200)
 
     @model_validator(mode="before")

@@ -86,13 +86,19 @@ def noisy_tables(measured: PartMeasurement, noise: SynthesisNoise) -> tuple[Nois
 
 
 def fit_tree(
-    tables: Sequence[NoisyTable], cells: Sequence[Places], edges: Sequence[Pair], allowed: Allowed
+    tables: Sequence[NoisyTable],
+    cells: Sequence[Places],
+    edges: Sequence[Pair],
+    allowed: Allowed,
+    *,
+    total: float | None = None,
 ) -> PartModel:
     """The tree that is nearest to noisy tables: each number a mean by variances, then all made to agree.
 
-    Every column has a table by its declared cells, and every edge has one.
+    Every column has a table by its declared cells, and every edge has one. The `total` may be known.
     """
-    total = mean_total([(float(each.values.sum()), float(each.variances.sum())) for each in tables])
+    if total is None:
+        total = mean_total([(float(each.values.sum()), float(each.variances.sum())) for each in tables])
     joined, margins = [], []
     for column, places in enumerate(cells):
         about = [each for each in tables if column in each.columns]

@@ -98,7 +98,9 @@ def join_cells(noisy: Counts, sigma: float) -> Places:
 def _independent(singles: Sequence[Counts], cells: Sequence[Places], noise: SynthesisNoise) -> list[Floats]:
     """The margins that scores are compared with: of noisy counts alone."""
     variances = [float(of_column.sigma) ** 2 for of_column in noise.columns]
-    sums = [(float(each.sum()), variance * len(each)) for each, variance in zip(singles, variances, strict=True)]
+    sums = [
+        (float(each.sum()), variance * len(each)) for each, variance in zip(singles, variances, strict=True)
+    ]
     total = min(mean_total(sums), _MOST)  # so that scores are whole numbers that floats hold
     margins = []
     for single, variance, places in zip(singles, variances, cells, strict=True):

@@ -4,7 +4,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -12,25 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.accounting.spend import Spend
-from sourdine.core.distance import Distance, Neighbours, root_above
+from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.notation import entry, setting
-from sourdine.frames.columns import Category, Column, Flag
+from sourdine.frames.columns import Category, Column, Flag, Text
 from sourdine.frames.derived import DERIVED
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
-from sourdine.mechanisms import Exponential, Gaussian
-from sourdine.mechanisms.gaussian import LEAST_SIGMA, MOST_SIGMA
+from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.statistics.hierarchy import Hierarchy
+from sourdine.tables.synthetic.budget import OF_KEYS, OPEN_CELLS, divide_budget
 from sourdine.tables.synthetic.cells import CellColumn, cells_of
 from sourdine.tables.synthetic.declared import SyntheticBlock
+from sourdine.tables.synthetic.known import allowed_cells, known_totals
 from sourdine.tables.synthetic.pairs import Pair, blocks
 from sourdine.tables.synthetic.part import SynthesisNoise
+from sourdine.tables.synthetic.texts import MOST_KEYS, TextCells
 from sourdine.tables.synthetic.tree import FINENESS
 
-SHARES = (Fraction(7, 20), Fraction(3, 20), Fraction(1, 2))
-"""Of the budget: for columns, for the choice of edges, for pairs."""
 MOST_COLUMNS = 512
 MOST_CELLS = 1 << 22  # of one pair
 _MOST_PARTS = 256
@@ -57,14 +57,17 @@ class SyntheticPlan:
     size: int | None = None
     hierarchies: tuple[Hierarchy, ...] = ()
     checked: bool = False
+    chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.privacy.delta is None or not self.privacy.squared or self.privacy.selection_delta:
+        if self.privacy.delta is None or not self.privacy.squared:
             raise InvalidParameter(
-                "A synthetic table adds Gaussian noise, which has no pure epsilon: it needs a delta, all of "
-                f"it for the noise. Nothing was spent. Declare one, as in {setting('delta', 1e-06)}."
+                "A synthetic table adds Gaussian noise, which has no pure epsilon: it needs a delta, and not "
+                "all of it for keys. Nothing was spent. Declare one, as in "
+                f"{setting('delta', 1e-06)}."
             )
         self._check_names()
+        self._check_texts()
         self._check_size()
         self._check_levels()
         if self.target is not None:
@@ -72,18 +75,15 @@ class SyntheticPlan:
 
     def _check_names(self) -> None:
         block, known = self.block, self.schema.base.columns
-        named = [*(block.columns or ()), *block.leave_out, *block.bins, *(n for z in block.zeros for n in z)]
-        named += [] if block.target is None else [block.target]
-        for name in named:
+        about = [*block.bins, *block.totals, *(name for zero in block.zeros for name in zero)]
+        about += [] if block.target is None else [block.target]
+        for name in (*(block.columns or ()), *block.leave_out, *about):
             if name not in known:
                 raise InvalidParameter(
                     f"The synthetic table is asked for the column '{name}', which is not declared. Cells are "
                     f"never taken from the data. Declare it under {entry('columns', name)}, or take it out."
                 )
-        lost = [n for n in (*block.bins, *(n for z in block.zeros for n in z)) if n not in self.names]
-        if block.target is not None and block.target not in self.names:
-            lost.append(block.target)
-        if lost:
+        if lost := [name for name in about if name not in self.names]:
             raise InvalidParameter(
                 f"The synthetic table leaves out the column '{lost[0]}' and says something of it. Do one."
             )
@@ -105,10 +105,26 @@ class SyntheticPlan:
                 )
             if len(self.names) == 1:
                 raise InvalidParameter("A target needs other columns beside it. Add some, or ask without it.")
-        self.zeros  # noqa: B018 (keys that are not declared, and zeros that make a ring, are refused)
+        self.zeros, self.totals  # noqa: B018 (what is said of keys that are not declared is refused)
+
+    def _check_texts(self) -> None:
+        """Keys that nobody listed need a part of delta: half, if nothing is said; else none is needed."""
+        delta, part = self.privacy.delta, self.privacy.selection_delta
+        assert delta is not None
+        if not self.texts:
+            part = None
+        elif part is None:
+            part = delta / 2
+        elif part == 0:
+            raise InvalidParameter(
+                f"The column '{self.texts[0]}' holds texts that nobody listed, whose keys are chosen "
+                "privately, and selection_delta leaves nothing of delta for that. Nothing was spent. Give it "
+                f"a part, or leave the column out by name: {entry('leave_out', [self.texts[0]])}."
+            )
+        object.__setattr__(self, "privacy", replace(self.privacy, selection_delta=part))
 
     def _check_size(self) -> None:
-        largest = sorted((column.size for column in self.columns), reverse=True)[:2]
+        largest = sorted(self._sizes, reverse=True)[:2]
         if math.prod(largest) > MOST_CELLS:
             raise InvalidParameter(
                 f"Two columns of the synthetic table have {largest[0]:,} and {largest[1]:,} cells, and their "
@@ -186,53 +202,49 @@ class SyntheticPlan:
         """The cells of the target."""
         return None if self.target is None else self._cells(self.target)
 
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The columns of texts that nobody listed, whose keys are chosen privately before all else."""
+        return tuple(name for name in self.names if isinstance(self.schema.columns[name], Text))
+
+    @cached_property
+    def selections(self) -> dict[str, PartitionThreshold]:
+        """How the keys of each column of texts are chosen."""
+        found = {}
+        for name in self.texts:
+            found[name] = PartitionThreshold.within(
+                rho=OF_KEYS * self.privacy.total / len(self.texts),
+                delta=Fraction(self.privacy.selection_delta or 0) / len(self.texts),
+                minimum=self.schema.text(name).at_least or 1,
+                neighbours=self.neighbours,
+            )
+        return found
+
+    def with_keys(self, chosen: Mapping[str, tuple[str, ...]]) -> "SyntheticPlan":
+        """The same plan once keys were chosen: neither its noise nor what it costs hangs on them."""
+        return replace(self, chosen=chosen)
+
     def _cells(self, name: str) -> CellColumn:
         column: Column = self.schema.columns[name]
         assert not isinstance(column, DERIVED)
+        if isinstance(column, Text):
+            return TextCells(
+                name=name,
+                missing=column.missing == "drop" or column.other is None,
+                keys=self.chosen.get(name, ()),
+                other=column.other,
+            )
         return cells_of(name, column, self.block.bins.get(name))
 
     @cached_property
     def zeros(self) -> dict[Pair, NDArray[np.bool_]]:
         """By pair, which cells may hold anybody: pairs with zeros are edges of every tree."""
-        allowed: dict[Pair, NDArray[np.bool_]] = {}
-        names = [column.name for column in self.columns]
-        for zero in self.block.zeros:
-            if self.target in zero:
-                raise InvalidParameter(
-                    f"Zeros with the target '{self.target}' are not possible: each of its keys has a tree "
-                    "of its own. Name other columns, or ask without a target."
-                )
-            one, other = sorted(names.index(name) for name in zero)
-            pair = (one, other)
-            cells = allowed.setdefault(pair, np.ones([self.columns[each].size for each in pair], np.bool_))
-            cells[np.ix_(*(self._places(self.columns[each], zero) for each in pair))] = False
-        piece = list(range(len(names)))
-        for one, other in allowed:
-            if piece[one] == piece[other]:
-                raise InvalidParameter(
-                    f"The zeros of '{names[one]}' with '{names[other]}' close a ring of columns, which a "
-                    "tree has none of. Leave some out, or make one column of two."
-                )
-            piece = [piece[one] if each == piece[other] else each for each in piece]
-        for (one, other), cells in allowed.items():
-            if not cells.any(1).all() or not cells.any(0).all():
-                raise InvalidParameter(
-                    f"The zeros of '{names[one]}' with '{names[other]}' leave a key with nobody at all. "
-                    "Take the key out of its column."
-                )
-        return allowed
+        return allowed_cells(self.block, self.columns)
 
-    @staticmethod
-    def _places(column: CellColumn, zero: Mapping[str, object]) -> list[int]:
-        keys = zero[column.name]
-        assert isinstance(keys, tuple)
-        for key in keys:
-            if str(key) not in column.known:
-                raise InvalidParameter(
-                    f"The zeros of '{column.name}' name a cell that it does not have. Its cells are its "
-                    "declared keys, or its bins such as '0 to 19'."
-                )
-        return [list(column.known).index(str(key)) for key in keys]
+    @cached_property
+    def totals(self) -> dict[str, NDArray[np.float64]]:
+        """By column, how many units have each of its cells, where that is declared."""
+        return known_totals(self.block, self.columns, self.target_cells)
 
     # what it costs
 
@@ -249,48 +261,30 @@ class SyntheticPlan:
     @cached_property
     def noise(self) -> SynthesisNoise:
         """The mechanisms, as little noise as the budget pays for."""
-        columns, edges, pairs = self._shares()
-        many = len(self.columns)
-        moved = self._moved
-        weights = [_weight(column.size) for column in self.columns]
-        per_column = [root_above(moved * sum(weights) / (2 * columns * weight)) for weight in weights]
-        per_pair = root_above(moved * (many - 1) / (2 * pairs)) if many > 1 else LEAST_SIGMA
-        if max(*per_column, per_pair) > MOST_SIGMA:
-            raise InvalidParameter(
-                "The budget is so small that the noise would drown everything. Nothing was spent. Ask with "
-                "a larger epsilon."
-            )
-        epsilon = 1 / root_above(self.rounds / (8 * edges)) if self.rounds else Fraction(1)
-        return SynthesisNoise(
-            columns=tuple(Gaussian(sigma=max(each, LEAST_SIGMA)) for each in per_column),
-            edges=Exponential(
-                epsilon=min(epsilon, Fraction(1 << 10)),
-                sensitivity=Fraction(FINENESS * moved),
-                candidates=max(1, many * (many - 1) // 2),
-            ),
-            pairs=Gaussian(sigma=max(per_pair, LEAST_SIGMA)),
+        return divide_budget(
+            self.privacy.total * (1 - OF_KEYS if self.texts else 1),
+            [OPEN_CELLS if column.name in self.texts else column.size for column in self.columns],
+            self.rounds,
+            self._moved,
         )
 
     @property
     def _size_deviations(self) -> list[float]:
         """The deviation of the number of records in a part, by the counts of each column."""
         return [
-            float(each.sigma) * math.sqrt(column.size)
-            for each, column in zip(self.noise.columns, self.columns, strict=True)
+            float(each.sigma) * math.sqrt(size)
+            for each, size in zip(self.noise.columns, self._sizes, strict=True)
         ]
+
+    @property
+    def _sizes(self) -> list[int]:
+        """How many cells columns have, of texts at most."""
+        return [MOST_KEYS + 2 if column.name in self.texts else column.size for column in self.columns]
 
     @property
     def _moved(self) -> int:
         """How many cells of a table a unit changes, each by 1: its own, and the one it is replaced by."""
         return 2 if self.neighbours is Neighbours.REPLACE else 1
-
-    def _shares(self) -> tuple[Fraction, Fraction, Fraction]:
-        columns, edges, pairs = (share * self.privacy.total for share in SHARES)
-        if not self.rounds:
-            pairs, edges = pairs + edges, Fraction(0)
-        if len(self.columns) == 1:
-            columns, pairs = columns + pairs, Fraction(0)
-        return columns, edges, pairs
 
     @cached_property
     def spends(self) -> tuple[Spend, ...]:
@@ -300,7 +294,12 @@ class SyntheticPlan:
         """
         moved, noise, many = self._moved, self.noise, len(self.columns)
         table = Distance.l2(square=moved, coordinates=moved, neighbours=self.neighbours)
+        one = Distance.linf(1, neighbours=self.neighbours)
         spends = [
+            Spend(mechanism=each, distance=one, count=count)
+            for each, count in Counter(self.selections.values()).items()
+        ]
+        spends += [
             Spend(mechanism=each, distance=table, count=count)
             for each, count in Counter(noise.columns).items()
         ]
@@ -332,7 +331,7 @@ class SyntheticPlan:
     @property
     def bytes(self) -> int:
         """About how much memory it needs at most, for the declared number of records, or 100,000."""
-        rows, cells = self.size or _ROWS, sorted((column.size for column in self.columns), reverse=True)
+        rows, cells = self.size or _ROWS, sorted(self._sizes, reverse=True)
         of_records = rows * (len(self.names) * 7 + 24)
         largest = math.prod(cells[:2])
         of_tables = 8 * sum(cells[0] * each for each in cells[1:])
@@ -343,8 +342,8 @@ class SyntheticPlan:
     @property
     def seconds(self) -> float:
         """About how long it takes, for the declared number of records, or 100,000."""
-        rows, packed = self.size or _ROWS, len(blocks([column.size for column in self.columns]))
-        cells = sorted((column.size for column in self.columns), reverse=True)
+        rows, packed = self.size or _ROWS, len(blocks(self._sizes))
+        cells = sorted(self._sizes, reverse=True)
         tables = sum(cells[0] * each for each in cells[1:]) * len(self.parts)
         of_rows = (self.block.rows or rows) * len(self.names) * 2e-7
         return 0.3 + rows * packed * (packed + 1) / 2 * _PER_RECORD + tables * _PER_CELL + of_rows
@@ -363,18 +362,15 @@ class SyntheticPlan:
                 "No size is declared, so nobody could tell beforehand whether the parts of "
                 f"'{self.target}' are large enough."
             )
+        for name, mechanism in self.selections.items():
+            notes.append(
+                f"The keys of '{name}' were chosen privately: a key is among them if the count of units that "
+                f"have it reaches {mechanism.threshold:,} with Gaussian noise of deviation "
+                f"{float(mechanism.scale):.4g}. All others are one."
+            )
         if self.left_out:
             notes.append(f"Left out: {', '.join(self.left_out)}.")
         return tuple(notes)
-
-
-def _weight(cells: int) -> Fraction:
-    """The part of a column of so many cells in what counts of columns cost.
-
-    Errors of a column add up over its cells, so columns of many cells have less noise. The sum of all is
-    least, at the same cost, where 1/sigma^2 is in proportion to cells^(2/3).
-    """
-    return Fraction(round(64 * cells ** (2 / 3)), 64)
 
 
 def _memory() -> int | None:

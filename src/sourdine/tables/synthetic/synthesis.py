@@ -18,10 +18,12 @@ from sourdine.frames.source import Source
 from sourdine.frames.statistics.codes import record_codes
 from sourdine.tables.scans import silence
 from sourdine.tables.synthetic.fit import NoisyTable, fit_tree, noisy_tables
+from sourdine.tables.synthetic.known import tables_of
 from sourdine.tables.synthetic.model import Residual, SyntheticModel, SyntheticPart, SyntheticTable, residuals
 from sourdine.tables.synthetic.pairs import Codes
 from sourdine.tables.synthetic.part import PartMeasurement, measure_part
 from sourdine.tables.synthetic.plan import SyntheticPlan
+from sourdine.tables.synthetic.texts import choose_keys
 
 LIMITS = (
     "A row is of nobody: do not look for people in it, and do not join it with other tables.",
@@ -124,6 +126,9 @@ def carry_out(
 ) -> SyntheticRelease:
     """The synthetic table of a plan. Without a receipt it is for rehearsals and measurements only."""
     with silence("there is no synthetic table"):
+        if plan.texts:
+            plan = plan.with_keys(choose_keys(plan.selections, source, plan.unit, bits))
+        prior = (*prior, *tables_of(plan.totals, plan.columns))
         known = {column for each in prior for column in each.columns}
         measured = [
             measure_one(plan, codes, bits, known=known) for codes in codes_by_part(plan, source, bits)
@@ -170,9 +175,10 @@ def model_of(
 ) -> SyntheticModel:
     """The trees of what was measured: post-processing."""
     parts = []
-    for name, each in zip(plan.parts, measured, strict=True):
+    totals: Sequence[float | None] = plan.totals.get(plan.target or "", [None] * len(plan.parts))  # type: ignore[assignment]
+    for name, each, total in zip(plan.parts, measured, totals, strict=True):
         tables = noisy_tables(each, plan.noise)
-        tree = fit_tree([*tables, *prior], each.cells, each.edges, plan.zeros)
+        tree = fit_tree([*tables, *prior], each.cells, each.edges, plan.zeros, total=total)
         parts.append(SyntheticPart(name=name, tables=tables, tree=tree))
     return SyntheticModel(
         order=plan.names,

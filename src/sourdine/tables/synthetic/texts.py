@@ -1,0 +1,71 @@
+"""Columns of texts that nobody listed: their keys are chosen privately, and are their cells from then on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core.randomness.bits import Bits
+from sourdine.frames.expression import Grouping, fit
+from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.source import Source
+from sourdine.frames.statistics.partitions import key_counts, raw_text
+from sourdine.mechanisms import PartitionThreshold
+from sourdine.tables.synthetic.cells import CategoryCells, Places
+
+MOST_KEYS = 1 << 10
+"""Chosen keys of one column; more are others."""
+_BLOCK = 1 << 22  # keys that are decided on at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextCells(CategoryCells):
+    """A cell for each key that was chosen, one for the `other` ones if that has a name, one for all else.
+
+    Before keys are chosen it has none.
+    """
+
+    other: str | None = None
+
+    @property
+    def _all(self) -> tuple[str, ...]:
+        return (*map(str, self.keys), *(() if self.other is None else (self.other,)))
+
+    @property
+    def known(self) -> Sequence[str]:
+        return self._all
+
+    def grouping(self, source: Source) -> Grouping:
+        dialect, raw = source.dialect, raw_text(source, self.name)
+        if not self._all:  # every record is at place 0, which is that of all else
+            return Grouping(name=self.name, raw=dialect.literal("-"), keys=("-",), dialect=dialect)
+        fits = fit(raw, dialect)
+        listed = ", ".join(dialect.literal(str(key)) for key in self.keys)
+        among = f"{raw} IN ({listed})" if self.keys else "FALSE"
+        rest = "NULL" if self.other is None else dialect.literal(self.other)
+        lost = "NULL" if self.missing else rest
+        cases = f"CASE WHEN {fits} IS NOT TRUE THEN {lost} WHEN {among} THEN {raw} ELSE {rest} END"
+        return Grouping(name=self.name, raw=cases, keys=self._all, dialect=dialect)
+
+    def draw(self, places: Places, bits: Bits) -> NDArray[Any]:
+        return np.array([*self._all, ""], object)[places]
+
+
+def choose_keys(
+    selections: Mapping[str, PartitionThreshold], source: Source, unit: PrivacyUnit, bits: Bits
+) -> dict[str, tuple[str, ...]]:
+    """The keys of each column that enough units have: private, and what `selections` cost.
+
+    A unit counts for one key of a column, chosen by a secret hash of its own records alone.
+    """
+    once = unit if unit.column is None else replace(unit, max_groups=1)
+    chosen = {}
+    for name, mechanism in selections.items():
+        counts, shown = key_counts(source, [name], unit=once, bits=bits), [np.zeros(0, np.int64)]
+        for first in range(0, counts.size, _BLOCK):
+            shown.append(first + np.flatnonzero(mechanism.sample(counts.of(first, first + _BLOCK), bits)))
+        keys = counts.chosen(np.concatenate(shown))[:MOST_KEYS]
+        chosen[name] = tuple(str(key[0]) for key in keys)
+    return chosen
