@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from sourdine.cli.release import publish
+from sourdine.cli.synthetic.synthesize import publish as write_table
 from sourdine.studio.app import Studio, create_app
 from sourdine.studio.desk import Desk
 from sourdine.studio.folder import Folder
@@ -66,7 +67,13 @@ class RunningStudio:
 @contextmanager
 def running(folder: Path) -> Iterator[RunningStudio]:
     """A server of a folder, in a thread of this process."""
-    studio = Studio(Desk(Folder.of(folder), lambda spec, place, watch: publish(spec, place, watch=watch)))
+    studio = Studio(
+        Desk(
+            Folder.of(folder),
+            lambda spec, place, watch: publish(spec, place, watch=watch),
+            lambda spec, place, watch: write_table(spec, place, "synthetic.csv"),
+        )
+    )
     with _listening(0) as listener:
         port = listener.getsockname()[1]
         app = create_app(studio, hosts_of(port))

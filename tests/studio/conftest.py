@@ -9,6 +9,7 @@ pytest.importorskip("starlette")
 from starlette.testclient import TestClient
 
 from sourdine.cli.release import publish
+from sourdine.cli.synthetic.synthesize import publish as write_table
 from sourdine.studio.app import Studio, create_app
 from sourdine.studio.desk import Desk
 from sourdine.studio.folder import Folder
@@ -59,7 +60,13 @@ class Browser:
 
 def studio_of(folder: Path, *, ledger: str | None = None) -> Studio:
     reached = Folder.of(folder, ledger=ledger)
-    return Studio(Desk(reached, lambda spec, place, watch: publish(spec, place, watch=watch)))
+    return Studio(
+        Desk(
+            reached,
+            lambda spec, place, watch: publish(spec, place, watch=watch),
+            lambda spec, place, watch: write_table(spec, place, "synthetic.csv"),
+        )
+    )
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.browser import violations
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-STEPS = ("table", "people", "columns", "questions", "budget", "check", "release", "result")
+STEPS = ("table", "people", "columns", "questions", "budget", "check", "release", "result", "synthetic")
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WHOLE = """
 [table]
@@ -351,3 +351,55 @@ def test_no_mouse_is_needed(ready: "Page", studio: RunningStudio, tmp_path: Path
     ready.keyboard.press("Enter")
     released(ready)
     assert charges(tmp_path) == 1
+
+
+@pytest.fixture
+def drawing(studio: RunningStudio, tmp_path: Path, page: "Page") -> "Page":
+    """A page at the step of a synthetic table, with a ledger that pays for one."""
+    text = WHOLE.replace("epsilon = 1\n", "epsilon = 1\ndelta = 1e-6\n")
+    (tmp_path / "people.toml").write_text(text, encoding="utf-8")
+    Ledger.create(tmp_path / "people.ledger", epsilon=3, delta=1e-6, unit="person").close()
+    studio.enter(page)
+    opened(page, studio, "synthetic")
+    return page
+
+
+def test_a_synthetic_table_is_drawn_once_by_keys_and_found_after_a_reload(
+    drawing: "Page", studio: RunningStudio, tmp_path: Path
+) -> None:
+    target = drawing.get_by_label("What people will predict with it")
+    target.focus()
+    drawing.keyboard.press("ArrowDown")
+    settled(drawing)
+    assert 'target = "sex"' in (tmp_path / "people.toml").read_text(encoding="utf-8")
+    drawing.get_by_label("I know that this takes").focus()
+    drawing.keyboard.press("Space")
+    drawing.keyboard.press("Tab")
+    assert drawing.evaluate("document.activeElement.textContent") == "Pay and draw"
+    drawing.keyboard.press("Enter")
+    drawing.keyboard.press("Enter")  # as a double click
+    drawing.reload()
+    drawing.get_by_text("Written:").wait_for(timeout=60_000)
+    assert charges(tmp_path) == 1
+    drawing.get_by_role("link", name="What was measured").wait_for()
+    assert (tmp_path / "people-synthetic" / "synthetic.csv").is_file()
+
+
+@pytest.mark.slow
+def test_the_step_of_a_synthetic_table_is_accessible_before_and_after(
+    drawing: "Page", studio: RunningStudio
+) -> None:
+    found: dict[str, list[str]] = {}
+    for when in ("before", "after"):
+        for scheme in SCHEMES:
+            drawing.emulate_media(color_scheme=scheme)
+            found[f"{when} {scheme}"] = violations(drawing)
+        drawing.set_viewport_size({"width": 390, "height": 844})
+        assert drawing.evaluate("document.documentElement.scrollWidth") <= 390
+        found[f"{when} narrow"] = violations(drawing)
+        drawing.set_viewport_size({"width": 1280, "height": 900})
+        if when == "before":
+            drawing.get_by_label("I know that this takes").check()
+            drawing.get_by_role("button", name="Pay and draw").click()
+            drawing.get_by_text("Written:").wait_for(timeout=60_000)
+    assert {place: each for place, each in found.items() if each} == {}

@@ -45,12 +45,21 @@ def studio(
     place = Path() if table is None else table
     if not place.exists():
         raise InvalidParameter(f"There is no {place}. Name a table, a specification or a folder.")
-    desk = Desk(Folder.of(place if place.is_dir() else place.resolve().parent, ledger=ledger), _publish)
+    desk = Desk(
+        Folder.of(place if place.is_dir() else place.resolve().parent, ledger=ledger), _publish, _synthesize
+    )
     first = ""
     if place.is_file():
         name = place.resolve().name
         first = f"spec/{name if name.endswith('.toml') else desk.start(name)}"
     serve(desk, first=first, port=port, browser=browser, tell=show.lines)
+
+
+def _synthesize(specification: "Specification", folder: Path, watch: "Watch") -> object:
+    from sourdine.cli.synthetic.synthesize import TABLE
+    from sourdine.cli.synthetic.synthesize import publish as write_table
+
+    return write_table(specification, folder, TABLE)
 
 
 def _publish(specification: "Specification", folder: Path, watch: "Watch") -> PublishedRelease:

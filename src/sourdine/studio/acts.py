@@ -24,12 +24,13 @@ from sourdine.studio.question_acts import (
 from sourdine.studio.steps.budget import epsilon_at
 from sourdine.studio.steps.check import count_exactly, count_privately
 from sourdine.studio.steps.release import begin_release, make_ledger
+from sourdine.studio.steps.synthetic import begin_synthesis
 from sourdine.studio.suggestions import FIELDS, TYPES, suggest
 from sourdine.studio.values import read_number, read_value
 from sourdine.tables.bounds import BoundsPlan, load_draft, open_column, release_bounds
 
 Asked = Mapping[str, Any]
-_BLOCKS = ("table", "privacy", "columns", "queries")
+_BLOCKS = ("table", "privacy", "columns", "queries", "synthetic")
 _NAMED = ("columns", "joins", "hierarchies")  # blocks of blocks with names
 _FIXED = (("table", "source"), ("table", "checked"))  # set by choosing a table, and by a check
 
@@ -231,6 +232,11 @@ def _release(desk: Desk, sheet: Sheet, asked: Asked) -> None:
     begin_release(desk, sheet, into, version, sure=asked.get("sure") == "yes", again=asked.get("again"))
 
 
+def _synthesize(desk: Desk, sheet: Sheet, asked: Asked) -> None:
+    version, into = str(asked.get("version")), str(asked.get("into", ""))
+    begin_synthesis(desk, sheet, into, version, sure=asked.get("sure") == "yes", again=asked.get("again"))
+
+
 def _count_privately(desk: Desk, sheet: Sheet, asked: Asked) -> None:
     count_privately(desk, sheet, _epsilon(asked), again=asked.get("again"))
 
@@ -248,4 +254,5 @@ DEEDS: dict[str, Callable[[Desk, Sheet, Asked], None]] = {  # what changes more 
     "hide-exact": _hide_exact,
     "make-ledger": _make_ledger,
     "release": _release,
+    "synthesize": _synthesize,
 }

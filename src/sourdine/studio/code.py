@@ -18,6 +18,7 @@ _BLOCKS = {
     "people": ("privacy",),
     "columns": ("columns", "joins", "hierarchies"),
     "questions": ("queries",),
+    "synthetic": ("synthetic",),
 }
 _TEXT = tuple(TextFormat.model_fields)
 _SQL = {"count": "COUNT(*)", "sum": "SUM", "mean": "AVG", "variance": "VAR_POP", "deviation": "STDDEV_POP"}
@@ -59,7 +60,7 @@ def _python(step: str, sheet: Sheet) -> str:
     blocks = sheet.file.blocks
     if "hierarchies" in blocks or "series" in blocks:  # which a table has no words for
         name = value(PurePosixPath(sheet.name).name)
-        call = "series_plan" if "series" in blocks else "plan"
+        call = "series_plan" if "series" in blocks else "synthetic_plan" if step == "synthetic" else "plan"
         load = f"specification = sd.Specification.load({name})"
         return f"import sourdine as sd\n\n{load}\nplan = specification.{call}()"
     table, privacy = blocks.get("table", {}), blocks.get("privacy", {})
@@ -90,6 +91,8 @@ def _python(step: str, sheet: Sheet) -> str:
     ]
     if step in ("table", "people", "columns"):
         return "\n".join(lines)
+    if step == "synthetic":
+        return "\n".join([*lines, *_synthesis(blocks, privacy)])
     queries = "".join(f"    {_literal(each)},\n" for each in listed(blocks.get("queries")))
     delta = f"    delta={privacy['delta']!r},\n" if "delta" in privacy else ""
     lines.append(f"plan = table.plan(\n{queries}    epsilon={privacy.get('epsilon')!r},\n{delta})")
@@ -103,6 +106,16 @@ def _python(step: str, sheet: Sheet) -> str:
             "print(release)",
         ]
     return "\n".join(lines)
+
+
+def _synthesis(blocks: Mapping[str, Any], privacy: Mapping[str, Any]) -> list[str]:
+    declared = {
+        **{name: privacy[name] for name in ("epsilon", "delta", "selection_delta") if name in privacy},
+        "ledger": privacy.get("ledger") or "people.ledger",
+        **blocks.get("synthetic", {}),
+    }
+    fields = "".join(f"    {name}={_literal(each)},\n" for name, each in declared.items())
+    return [f"release = table.synthesize(\n{fields})", 'release.values.write("synthetic.csv")']
 
 
 def _literal(content: Any) -> str:
@@ -133,6 +146,8 @@ def _command(step: str, sheet: Sheet) -> str:
         "release": f"sourdine ledger create {ledger} --epsilon 3 --unit {quote(str(privacy.get('unit')))}\n"
         f"sourdine release {name} -o {folder}",
         "result": f"sourdine certificate verify {folder} --ledger {ledger}",
+        "synthetic": f"sourdine synthesize {name} --plan\n"
+        f"sourdine synthesize {name} -o {quote(PurePosixPath(sheet.stem).name + '-synthetic')}",
     }[step]
 
 

@@ -20,6 +20,12 @@ from sourdine.tables.quality.exact import ExactQuality, mark_checked
 from sourdine.tables.release import Watch
 
 Publish = Callable[[Specification, Path, Watch], object]  # pays for a release, and writes its folder
+
+
+def _cannot(specification: Specification, place: Path, watch: Watch) -> None:
+    raise InvalidParameter("This Studio was started without synthetic tables. Nothing was paid.")
+
+
 _KEPT = 16  # reviews of texts that were seen before, such as while a slider moves
 
 
@@ -82,6 +88,7 @@ class Desk:
 
     folder: Folder
     publish: Publish
+    synthesize: Publish = _cannot
     jobs: Jobs = field(default_factory=Jobs)
     exact: dict[str, ExactQuality] = field(default_factory=dict)  # shown to the data's holder, kept nowhere
     told: dict[str, PrivateCounts] = field(default_factory=dict)

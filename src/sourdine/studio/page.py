@@ -1,4 +1,4 @@
-"""The page of a specification: eight steps, of which each says what is done and what is left."""
+"""The page of a specification: nine steps, of which each says what is done and what is left."""
 
 from collections.abc import Mapping
 from functools import cache, lru_cache
@@ -19,6 +19,7 @@ from sourdine.studio.steps.people import people_step
 from sourdine.studio.steps.questions import questions_step
 from sourdine.studio.steps.release import release_step
 from sourdine.studio.steps.result import result_step
+from sourdine.studio.steps.synthetic import synthetic_step
 from sourdine.studio.steps.table import table_step
 from sourdine.studio.values import shown
 
@@ -34,6 +35,7 @@ TITLES = {
     "check": "Check",
     "release": "Release",
     "result": "Result",
+    "synthetic": "Synthetic table",
 }
 _MOST_ROWS = 60  # of a dry run
 _VIEWS = {
@@ -45,6 +47,7 @@ _VIEWS = {
     "check": check_step,
     "release": release_step,
     "result": result_step,
+    "synthetic": synthetic_step,
 }
 
 
@@ -114,6 +117,9 @@ def _state(step: str, sheet: Sheet, views: Mapping[str, Any]) -> tuple[str, str]
         return left, "left"
     if step in ("table", "people", "columns", "questions"):
         return "done", "done"
+    if step == "synthetic":
+        made = len(views["synthetic"]["made"])
+        return (counted(made, "table"), "done") if made else ("if you like", "waits")
     if sheet.review.specification is None:
         return "waits", "waits"
     if step == "budget":
@@ -152,6 +158,7 @@ def _templates() -> "Environment":
         lstrip_blocks=True,
     )
     templates.filters["shown"] = shown
+    templates.filters["pair"] = lambda key: (key, key)
     templates.globals.update(pointer=pointer_of, terms=TERMS, id_of=_id)
     return templates
 

@@ -4,6 +4,7 @@ Everything is said by the readers that a plan and a release use: there is no sec
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from sourdine.tables.query import Query
 from sourdine.tables.specification import Specification
 from sourdine.tables.statistics.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
 
-STEPS = ("table", "people", "columns", "questions", "budget", "check", "release", "result")
+STEPS = ("table", "people", "columns", "questions", "budget", "check", "release", "result", "synthetic")
 SERIES = (
     "This specification is of a series, which is paid once and published period by period. Studio shows and "
     "changes what it declares, but neither forecasts nor releases it: use 'sourdine series start' and "
@@ -84,6 +85,8 @@ def step_of(pointer: str) -> str:
         return "columns"
     if block == "queries":
         return "questions"
+    if block == "synthetic":
+        return "synthetic"
     if block == "privacy":
         if rest in _OF_BUDGET:
             return "budget"
@@ -110,7 +113,10 @@ def review(blocks: Mapping[str, Any], folder: Folder, base: Path) -> Review:
     try:
         found.specification = Specification.read(blocks, base)
     except SourdineError as problem:
-        found.add("/queries", str(problem))
+        others = {name: each for name, each in blocks.items() if name != "synthetic"}
+        with suppress(SourdineError):  # a mistake about the synthetic table stops nothing else
+            found.specification = Specification.read(others, base) if others != blocks else None
+        found.add("/queries" if found.specification is None else "/synthetic", str(problem))
     return found
 
 

@@ -25,12 +25,13 @@ NUMBERS = (
     "confidence",
     "weight",
 )
-WHOLE = ("max_rows", "max_groups", "at_least", "k")
+WHOLE = ("max_rows", "max_groups", "at_least", "k", "rows")
 FLAGS = ("quality", "header", "multiline")
 OPTIONAL = (
     *("column", "max_rows", "max_groups", "size", "delta", "selection_delta", "ledger", "weight"),
     *("granularity", "missing", "at_least", "other", "zone", "format", "period"),
     *("encoding", "delimiter", "decimal", "thousands"),
+    *("target", "rows", "mark", "leave_out"),
 )
 
 
@@ -51,6 +52,8 @@ def read_value(field: str, text: object, block: Mapping[str, Any] | None = None)
         return read_keys(typed)
     if not typed:
         return None if field in OPTIONAL else BLANK
+    if field == "leave_out":
+        return [line.strip() for line in typed.splitlines() if line.strip()]
     kind = (block or {}).get("type")
     if field in FLAGS:
         return typed.lower() == "true"

@@ -107,7 +107,7 @@ def publish(specification: object, folder: Path, name: str, *, report: bool = Tr
     plan, source = specification.synthetic_plan(), specification.open()
     names = [name, CERTIFICATE, MODEL, *([REPORT] if report else [])]
     with specification.open_ledger() as ledger, Outbox(folder, names, _room(plan)) as box:
-        release = carry_out(plan, source, ledger, purpose="synthetic table")
+        release = carry_out(plan, source, ledger)
         certificate = release.certificate(ledger)
 
         def fill(place: Path) -> None:
@@ -190,8 +190,7 @@ def _tell(plan: "SyntheticPlan", as_json: bool) -> None:
     )
     show.say(
         f"Counts of a pair have noise with a standard deviation of {float(noise.pairs.sigma):,.1f}; "
-        f"{plan.rounds} pairs are chosen"
-        + (f" in each of {len(plan.parts)} parts." if plan.target else ".")
+        f"{plan.rounds} pairs are chosen" + (f" in each of {len(plan.parts)} parts." if plan.target else ".")
     )
     show.say(f"It needs about {plan.bytes / 2**20:,.0f} MiB of memory and {plan.seconds:,.1f} seconds.")
     for note in plan.notes:

@@ -47,10 +47,13 @@ def result_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
         if (place / CERTIFICATE).is_file() and place.resolve().is_relative_to(desk.folder.root)
     ]
     places = [place for _, place in sorted(found, reverse=True)[:_MOST]]
-    return {"releases": [_view(desk, place, newest=number == 0) for number, place in enumerate(places)]}
+    return {
+        "releases": [release_view(desk, place, newest=number == 0) for number, place in enumerate(places)]
+    }
 
 
-def _view(desk: Desk, place: Path, *, newest: bool) -> ReleaseView:
+def release_view(desk: Desk, place: Path, *, newest: bool) -> ReleaseView:
+    """A folder that was published, as the page shows it."""
     name = desk.folder.name_of(place)
     try:
         certificate = read_certificate(place)

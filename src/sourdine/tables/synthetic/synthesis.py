@@ -25,6 +25,7 @@ from sourdine.tables.synthetic.part import PartMeasurement, measure_part
 from sourdine.tables.synthetic.plan import SyntheticPlan
 from sourdine.tables.synthetic.texts import choose_keys
 
+PURPOSE = "synthetic table"
 LIMITS = (
     "A row is of nobody: do not look for people in it, and do not join it with other tables.",
     "Only pairs of columns in the tree were measured. All else follows from them as if the rest were "
@@ -66,7 +67,7 @@ def synthesize(
     source: Source,
     ledger: Ledger | Path | str,
     *,
-    purpose: str = "synthetic table",
+    purpose: str = PURPOSE,
     prior: Sequence[NoisyTable] = (),
     bits: Bits = SYSTEM,
 ) -> SyntheticRelease:
