@@ -36,13 +36,19 @@ class Recorder:
         return self.answer if self.answer is not None else np.array(values)
 
 
+class Chooser(Recorder):
+    """Chooses one pair after the other."""
+
+    def sample(self, values: Any, bits: object) -> Any:
+        super().sample(values, bits)
+        return len(self.given) - 1
+
+
 def inputs(records: Iterable[tuple[int, ...]], noisy: list[list[int]]) -> tuple[list[Any], list[Any]]:
     """What the counts and the choices of one part were asked with."""
     rows = np.array(list(records), np.uint8).reshape(-1, len(SIZES))
     columns = tuple(Recorder(np.array(each)) for each in noisy)
-    edges, pairs = Recorder(0), Recorder()
-    choices = iter((0, 1))  # the second choice is among other pairs
-    edges.sample = lambda values, bits: (edges.given.append(np.array(values)), next(choices))[1]  # type: ignore[method-assign]
+    edges, pairs = Chooser(), Recorder()
     noise = SynthesisNoise(columns=columns, edges=edges, pairs=pairs)  # type: ignore[arg-type]
     measure_part([rows[:, place] for place in range(len(SIZES))], SIZES, noise, SeededBits(1))
     return [*(each.given[0] for each in columns), *pairs.given], edges.given
