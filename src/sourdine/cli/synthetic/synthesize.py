@@ -183,7 +183,11 @@ def _tell(plan: "SyntheticPlan", as_json: bool) -> None:
     show.table(
         ("column", "cells", "deviation of noise"),
         [
-            (show.one_line(each.name), f"{each.size:,}", f"{float(of_column.sigma):,.1f}")
+            (
+                show.one_line(each.name),
+                "chosen" if each.name in plan.texts else f"{each.size:,}",
+                f"{float(of_column.sigma):,.1f}",
+            )
             for each, of_column in zip(plan.columns, noise.columns, strict=True)
         ],
         numbers=("cells", "deviation of noise"),

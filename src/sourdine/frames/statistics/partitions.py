@@ -167,6 +167,26 @@ def with_keys(source: Source, columns: Sequence[str], keys: Keys, *, others: boo
     return replace(source, beside=beside), by
 
 
+def by_chosen_keys(
+    source: Source, name: str, keys: Sequence[str], *, other: str | None, lost: bool
+) -> Grouping:
+    """The grouping by some chosen keys of one column, and by the `other` ones if that has a name.
+
+    What is missing is nowhere where it is `lost`, else among the others. Without any key and name every
+    record has the one place there is.
+    """
+    dialect, raw = source.dialect, raw_text(source, name)
+    known = (*keys, *(() if other is None else (other,)))
+    if not known:
+        return Grouping(name=name, raw=dialect.literal("-"), keys=("-",), dialect=dialect)
+    among = f"{raw} IN ({', '.join(map(dialect.literal, keys))})" if keys else "FALSE"
+    rest = "NULL" if other is None else dialect.literal(other)
+    missing = "NULL" if lost else rest
+    fits = fit(raw, dialect)
+    cases = f"CASE WHEN {fits} IS NOT TRUE THEN {missing} WHEN {among} THEN {raw} ELSE {rest} END"
+    return Grouping(name=name, raw=cases, keys=known, dialect=dialect)
+
+
 def _unused(source: Source, count: int) -> list[str]:
     """Names that no column of the table has."""
     taken = {name.casefold() for name in source.types}

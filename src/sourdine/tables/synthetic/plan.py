@@ -210,15 +210,15 @@ class SyntheticPlan:
     @cached_property
     def selections(self) -> dict[str, PartitionThreshold]:
         """How the keys of each column of texts are chosen."""
-        found = {}
+        thresholds = {}
         for name in self.texts:
-            found[name] = PartitionThreshold.within(
+            thresholds[name] = PartitionThreshold.within(
                 rho=OF_KEYS * self.privacy.total / len(self.texts),
                 delta=Fraction(self.privacy.selection_delta or 0) / len(self.texts),
                 minimum=self.schema.text(name).at_least or 1,
                 neighbours=self.neighbours,
             )
-        return found
+        return thresholds
 
     def with_keys(self, chosen: Mapping[str, tuple[str, ...]]) -> "SyntheticPlan":
         """The same plan once keys were chosen: neither its noise nor what it costs hangs on them."""

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.expression import Grouping, fit
+from sourdine.frames.expression import Grouping
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.partitions import key_counts, raw_text
+from sourdine.frames.statistics.partitions import by_chosen_keys, key_counts
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.synthetic.cells import CategoryCells, Places
 
@@ -38,16 +38,8 @@ class TextCells(CategoryCells):
         return self._all
 
     def grouping(self, source: Source) -> Grouping:
-        dialect, raw = source.dialect, raw_text(source, self.name)
-        if not self._all:  # every record is at place 0, which is that of all else
-            return Grouping(name=self.name, raw=dialect.literal("-"), keys=("-",), dialect=dialect)
-        fits = fit(raw, dialect)
-        listed = ", ".join(dialect.literal(str(key)) for key in self.keys)
-        among = f"{raw} IN ({listed})" if self.keys else "FALSE"
-        rest = "NULL" if self.other is None else dialect.literal(self.other)
-        lost = "NULL" if self.missing else rest
-        cases = f"CASE WHEN {fits} IS NOT TRUE THEN {lost} WHEN {among} THEN {raw} ELSE {rest} END"
-        return Grouping(name=self.name, raw=cases, keys=self._all, dialect=dialect)
+        keys = tuple(map(str, self.keys))
+        return by_chosen_keys(source, self.name, keys, other=self.other, lost=self.missing)
 
     def draw(self, places: Places, bits: Bits) -> NDArray[Any]:
         return np.array([*self._all, ""], object)[places]
