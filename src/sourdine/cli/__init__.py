@@ -31,7 +31,6 @@ from sourdine.cli.shared.app import OneSentence, Shared, rights, soften_streams
 app = typer.Typer(
     cls=OneSentence,
     name="sourdine",
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,  # a plain trace, and only for whoever asked for it
 )

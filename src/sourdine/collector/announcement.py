@@ -21,6 +21,7 @@ from sourdine.collector.period import KeptPeriod, day_of
 from sourdine.collector.tokens.blind import read_public
 from sourdine.core import check
 from sourdine.core.codec import unambiguous
+from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import shorten_up
 from sourdine.local.question import Question
@@ -229,9 +230,7 @@ class SignedAnnouncement:
             with path.open("rb") as file:
                 content = file.read(_LONGEST + 1)
         except OSError as problem:
-            raise InvalidParameter(
-                f"The announcement {path} cannot be read ({problem.strerror}). Check the path."
-            ) from None
+            raise InvalidParameter(f"{unreadable(path, problem, 'announcement')} Check the path.") from None
         try:
             if len(content) > _LONGEST:
                 raise _unreadable()

@@ -28,6 +28,19 @@ _ANYBODY = 0o666
 _shared: ContextVar[bool] = ContextVar("shared", default=False)
 
 
+def unreadable(path: Path | str, problem: OSError, what: str = "file") -> str:
+    """Why a file cannot be read, as the beginning of a sentence that says what to do.
+
+    >>> unreadable("a.json", FileNotFoundError(2, "No such file or directory"))
+    'The file a.json does not exist.'
+    >>> unreadable("a.json", PermissionError(13, "Permission denied"))
+    'The file a.json cannot be read (Permission denied).'
+    """
+    if isinstance(problem, FileNotFoundError):
+        return f"The {what} {path} does not exist."
+    return f"The {what} {path} cannot be read ({problem.strerror or 'no reason is known'})."
+
+
 @contextlib.contextmanager
 def shared(yes: bool = True) -> Iterator[None]:
     """Files that are written meanwhile are readable for others too, as far as the umask lets them be.

@@ -55,7 +55,7 @@ def find_files(where: Where) -> Files:
 
     >>> find_files("nowhere.csv")
     Traceback (most recent call last):
-    sourdine.core.errors.InvalidParameter: There is no file nowhere.csv. Check the path.
+    sourdine.core.errors.InvalidParameter: The file nowhere.csv does not exist. Check the path.
     """
     listed = [where] if isinstance(where, str | Path) else list(where)
     files = [(root, path) for each in listed for root, path in _files_of(each)]
@@ -77,7 +77,7 @@ def _files_of(each: str | Path) -> list[tuple[Path, Path]]:
         return [(path, file) for file in _in_folder(path)]
     if not any(mark in str(each) for mark in "*?["):
         check_ending(path)
-        raise InvalidParameter(f"There is no file {path}. Check the path.")
+        raise InvalidParameter(f"The file {path} does not exist. Check the path.")
     fixed = next(i for i, part in enumerate(path.parts) if any(mark in part for mark in "*?["))
     root, pattern = Path(*path.parts[:fixed]), str(Path(*path.parts[fixed:]))
     files = sorted(file for file in root.glob(pattern) if file.is_file())

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.local.estimate import Counts
@@ -203,4 +204,4 @@ def _open(path: Path) -> BufferedReader:
 
 
 def _unreadable(path: Path, problem: OSError) -> InvalidParameter:
-    return InvalidParameter(f"The file {path} cannot be read ({problem.strerror}). Check the path.")
+    return InvalidParameter(f"{unreadable(path, problem)} Check the path.")

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.toml import read_toml
 from sourdine.frames.columns import as_tuples
@@ -74,9 +75,9 @@ def read_blocks(path: Path) -> dict[str, Any]:
     """The blocks of a specification as they are written in a file."""
     try:
         return read_toml(path)
-    except OSError:
+    except OSError as problem:
         raise InvalidParameter(
-            f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
+            f"{unreadable(path, problem, 'specification')} Check the path, or write one with 'sourdine init'."
         ) from None
 
 

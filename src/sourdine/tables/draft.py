@@ -244,7 +244,7 @@ def read_types(table: Path, *, names: str | None = None, sure: bool = False) -> 
     if table.is_dir():
         raise InvalidParameter(f"{table} is a folder. Name a file in it.")
     if not table.is_file():
-        raise InvalidParameter(f"There is no file {table}. Check the path.")
+        raise InvalidParameter(f"The file {table} does not exist. Check the path.")
     ending = table.suffix.lower()
     if ending in TEXT:
         first = FirstLine.read(table)

@@ -253,11 +253,15 @@ class ReleasePlan(Viewable):
     @property
     def warning(self) -> str:
         """What is doubtful about the guarantee; empty if nothing is."""
-        if self.privacy.delta is None or self.size is None:
-            return ""
-        from sourdine.accounting.dpsgd.training import warn_of_delta  # few plans need it
+        from sourdine.accounting.explain.words import doubts  # shown once, when a plan is
 
-        return warn_of_delta(self.privacy.delta, self.size, f"the declared size of {self.size:,}")
+        epsilon, delta = float(self.privacy.epsilon), self.privacy.delta
+        if delta is None or self.size is None:
+            return " ".join(doubts(epsilon, delta))
+        from sourdine.accounting.dpsgd.training import warn_of_delta
+
+        large = warn_of_delta(delta, self.size, f"the declared size of {self.size:,}")
+        return " ".join([*doubts(epsilon), *([large] if large else [])])
 
     def __repr__(self) -> str:
         names = ", ".join(repr(query.name) for query in self.queries[:8]) + (

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sourdine.accounting.dpsgd.training import Training
 from sourdine.accounting.explain import explain_guarantee, explain_training, sentences
-from sourdine.accounting.explain.words import at_least, at_most, percent_down, percent_up, suspicion
+from sourdine.accounting.explain.words import at_least, at_most, doubts, percent_down, percent_up, suspicion
 from sourdine.core.distance import Neighbours
 
 SEED = Training(size=60000, batch_size=64, noise_multiplier=1.0, epochs=15)
@@ -87,3 +87,21 @@ def test_no_sentence_holds_nan_or_inf() -> None:
         assert "nan" not in said.lower()
         assert "inf" not in said
         assert math.isfinite(len(said))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "asked"),
+    [
+        (1, None, 0),
+        (10, 1e-5, 0),
+        (20, 1e-3, 0),
+        (100, None, 1),
+        (1, 0.1, 1),
+        (100, 0.1, 2),
+        (math.inf, None, 1),
+    ],
+)
+def test_odd_budgets_are_questioned(epsilon: float, delta: float | None, asked: int) -> None:
+    questions = doubts(epsilon, delta)
+    assert len(questions) == asked
+    assert all("Is it meant?" in each for each in questions)

@@ -341,3 +341,13 @@ def test_a_page_that_cannot_be_written_is_one_sentence(path: Path, tmp_path: Pat
     ):
         code, _, err = run("ledger", *words)
         assert (code, err.count("\n")) == (2, 1)
+
+
+def test_an_odd_budget_is_questioned(tmp_path: Path) -> None:
+    usual = CliRunner().invoke(app, ["ledger", "create", str(tmp_path / "a"), "--epsilon", "3"])
+    odd = CliRunner().invoke(
+        app, ["ledger", "create", str(tmp_path / "b"), "--epsilon", "100", "--delta", "0.1"]
+    )
+    assert (usual.exit_code, usual.stderr) == (0, "")
+    assert odd.exit_code == 0
+    assert odd.stderr.count("Is it meant?") == 2

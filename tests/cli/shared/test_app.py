@@ -8,6 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from sourdine.cli import app as root
 from sourdine.cli.shared.app import TRACE, OneSentence
 
 COMMAND = Path(sys.executable).with_name("sourdine")
@@ -108,3 +109,36 @@ def test_a_reader_who_has_seen_enough_is_no_failure(verb: tuple[str, ...]) -> No
     with os.fdopen(writer, "w") as gone:
         done = subprocess.run([COMMAND, *verb], stdout=gone, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_help_names_no_type_where_there_is_nothing_to_type() -> None:
+    for words in (["--help"], ["release", "--help"], ["audit", "--help"]):
+        text = CliRunner().invoke(root, words).stdout
+        assert "--help" in text
+        assert "<bool>" not in text
+        assert "list[" not in text
+
+
+def test_a_group_with_a_default_says_that_its_argument_or_a_verb_comes() -> None:
+    text = " ".join(CliRunner().invoke(root, ["audit", "--help"]).stdout.split())
+    assert "Usage: sourdine audit [OPTIONS] [name] | COMMAND [ARGS]..." in text
+
+
+def test_a_wrong_value_is_echoed_without_what_a_terminal_obeys() -> None:
+    result = CliRunner().invoke(
+        root, ["budget", "dpsgd", "-n", "1", "-s", "a'\x1b[2Jb", "-b", "1", "-e", "1"]
+    )
+    assert result.exit_code == 2
+    assert "must be a whole number. Got " in result.stderr
+    assert "\x1b" not in result.stderr
+
+
+def test_a_shell_completes_verbs() -> None:
+    asked = {
+        **os.environ,
+        "_SOURDINE_COMPLETE": "complete_bash",
+        "COMP_WORDS": "sourdine rel",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run([COMMAND], env=asked, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()) == (0, ["release"])

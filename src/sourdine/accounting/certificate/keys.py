@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from sourdine.core import disk
+from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
 
 PRIVATE, PUBLIC = ".key", ".pub"
@@ -141,7 +142,7 @@ def _content(path: Path) -> bytes:
     except OSError as problem:
         other = path.with_name(path.name + PUBLIC)
         hint = f"Do you mean {other}?" if other.is_file() else "Check the path and its rights."
-        raise InvalidParameter(f"The key {path} cannot be read ({problem.strerror}). {hint}") from None
+        raise InvalidParameter(f"{unreadable(path, problem, 'key')} {hint}") from None
     if len(content) > _LONGEST:
         raise InvalidParameter(f"{path} is far too long for a key. Check the path.")
     return content

@@ -27,6 +27,7 @@ from pathlib import Path
 from sourdine.accounting.certificate.keys import PublicKey, SigningKey
 from sourdine.core import disk
 from sourdine.core.codec import decoded, encoded, unambiguous
+from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter, SourdineError
 
 try:
@@ -123,7 +124,7 @@ def read_signatures(path: Path) -> tuple[Signature, ...]:
     except FileNotFoundError:
         return ()
     except OSError as problem:
-        raise InvalidParameter(f"The signatures {path} cannot be read ({problem.strerror}).") from None
+        raise InvalidParameter(unreadable(path, problem, "file of signatures")) from None
     try:
         if len(content) > _LONGEST:
             raise ValueError("far too long")

@@ -28,6 +28,7 @@ from sourdine.accounting.certificate.signatures import (
 from sourdine.accounting.certificate.statement import Certificate
 from sourdine.accounting.ledger import Ledger, Status
 from sourdine.accounting.ledger.ledger import opened
+from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter, LedgerError
 
 _LONGEST = 1 << 27  # bytes of a certificate
@@ -136,7 +137,7 @@ def _content(place: Path) -> bytes:
             content = file.read(_LONGEST + 1)
     except OSError as problem:
         raise InvalidParameter(
-            f"The certificate {place} cannot be read ({problem.strerror}). Check the path: it is the folder "
+            f"{unreadable(place, problem, 'certificate')} Check the path: it is the folder "
             f"of a release, which holds a {CERTIFICATE}, or that file itself."
         ) from None
     if len(content) > _LONGEST:

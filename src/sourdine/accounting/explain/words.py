@@ -25,6 +25,7 @@ _MOST_OF, _MOST_OF_SMALL = 10**4, 10**12  # what a large or a small share is tol
 _EXPONENT = 13.0  # factors above e^13 are not worth their digits
 _ROUNDING = 1e-6  # of one case: 0.01 is 1 of 100, whatever floats make of it
 _GAP = "\N{NO-BREAK SPACE}"
+_LARGE_EPSILON, _LARGE_DELTA = 20, 1e-3  # above these a slip of the pen is likelier than a wish
 _HARDLY = 0.99  # an attack as accurate as this is not stopped
 
 
@@ -132,6 +133,32 @@ def hardly(explanation: Explanation) -> str:
         if explanation.curve.accuracy() > _HARDLY
         else ""
     )
+
+
+def doubts(epsilon: float, delta: float | None = None) -> tuple[str, ...]:
+    """What to ask about a budget before it is set down, such as an epsilon of 100; mostly nothing.
+
+    >>> doubts(3, 1e-6)
+    ()
+    >>> print(doubts(100)[0][:61])
+    An epsilon of 100 promises hardly anything: odds about anybody
+    >>> print(doubts(1, 0.1)[0])
+    A delta of 0.1 would even allow to publish the whole record of 1 person in 10. Is it meant? Take one far
+    below 1 divided by the number of people, such as 1e-6.
+    """
+    questions = []
+    if epsilon > _LARGE_EPSILON:
+        questions.append(
+            f"An epsilon of {plain(epsilon)} promises hardly anything: odds about anybody may grow by a "
+            f"factor of e^{plain(epsilon)}. Is it meant? What is published is mostly at 10 or less."
+        )
+    if delta is not None and delta > _LARGE_DELTA:
+        questions.append(
+            f"A delta of {plain(delta)} would even allow to publish the whole record of 1 person in "
+            f"{plain(round(1 / delta))}. Is it meant? Take one far below 1 divided by the number of people, "
+            "such as 1e-6."
+        )
+    return tuple(questions)
 
 
 def sentences(explanation: Explanation, prior: Fraction | float = Fraction(1, 2)) -> tuple[str, ...]:

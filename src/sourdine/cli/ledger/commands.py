@@ -78,6 +78,7 @@ def create(
     sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --selection-delta 5e-7 ·
     sourdine ledger create survey.ledger --mu 0.5 --delta 1e-6
     """
+    from sourdine.accounting.explain.words import doubts
     from sourdine.accounting.ledger import Ledger
     from sourdine.accounting.ledger.making import make_terms
 
@@ -110,7 +111,10 @@ def create(
         owner="ledger create",
         say=option_of,
     )
-    _print_status(Ledger.create(path, terms).status(), as_json)
+    status = Ledger.create(path, terms).status()
+    _print_status(status, as_json)
+    for question in () if unlimited else doubts(status.epsilon_limit, status.delta):
+        show.warn(question)
 
 
 @app.command()

@@ -92,7 +92,7 @@ def clean(
         listed = ", ".join(sorted(ENDINGS))
         raise InvalidParameter(f"A file ending in '{table.suffix}' is not read. Use one of {listed}.")
     if not table.is_file():
-        raise InvalidParameter(f"There is no file {table}. Check the path.")
+        raise InvalidParameter(f"The file {table} does not exist. Check the path.")
     place = Path(f"{table.stem}.toml") if spec is None else spec
     cleaner, keep, text = _declared(
         place,

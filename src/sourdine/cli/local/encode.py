@@ -8,6 +8,7 @@ import typer
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson, lines_of, read_json
 from sourdine.core import disk
+from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, shorten_up
 
@@ -100,6 +101,5 @@ def read_secret(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as problem:
         raise InvalidParameter(
-            f"The secret {path} cannot be read ({problem.strerror}). "
-            "Make one with: head -c 32 /dev/urandom > device.key"
+            f"{unreadable(path, problem, 'secret')} Make one with: head -c 32 /dev/urandom > device.key"
         ) from None

@@ -12,6 +12,7 @@ from sourdine.cli.local.encode import SpecFile, read_question
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson, number
 from sourdine.core import check
+from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 
@@ -28,9 +29,7 @@ def read_bytes(path: Path, most: int = -1) -> bytes:
         with path.open("rb") as file:
             return file.read(most).removeprefix(b"\xef\xbb\xbf")
     except OSError as problem:
-        raise InvalidParameter(
-            f"The file {path} cannot be read ({problem.strerror}). Check the path."
-        ) from None
+        raise InvalidParameter(f"{unreadable(path, problem)} Check the path.") from None
 
 
 def refuse_twice(paths: Sequence[Path]) -> None:

@@ -95,7 +95,7 @@ def utility(
 
 def _file(path: Path) -> Path:
     if not path.is_file():
-        raise InvalidParameter(f"There is no file {path}. Check the path.")
+        raise InvalidParameter(f"The file {path} does not exist. Check the path.")
     return path
 
 

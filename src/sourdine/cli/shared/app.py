@@ -17,12 +17,13 @@ from contextvars import ContextVar
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperGroup, TyperOption
 
 from sourdine.cli.shared.old_options import read_old_options
 from sourdine.cli.shared.show import line, warn
 from sourdine.core import disk
 from sourdine.core.errors import OldWord, SourdineError
+from sourdine.core.text.escaping import tame
 from sourdine.core.text.notation import in_files
 
 _PLAIN = "sourdine.plain"
@@ -74,6 +75,7 @@ class OneSentence(TyperGroup):
         try:
             with in_files(), _old_words_in_a_sentence():
                 words = read_old_options(sys.argv[1:] if args is None else args)
+                _name_no_switches(self, words)
                 code = super().main(words, prog_name, **settings)
             sys.stdout.flush()  # a full disk is noticed here, and not when nobody listens any more
         except SourdineError as problem:
@@ -120,8 +122,29 @@ def _old_words_in_a_sentence() -> Iterator[None]:
         yield
 
 
+def _name_no_switches(command: Any, words: Sequence[str]) -> None:
+    """Show a switch by its name alone, and an option that may be repeated by what one of its values is.
+
+    Only the commands that the words name are gone through, since no other is shown.
+    """
+    for option in command.get_params(typer.Context(command)):
+        if isinstance(option, TyperOption) and option.metavar is None:
+            if option.is_flag:
+                option.metavar = ""
+            elif option.multiple:
+                option.metavar = "<str>..."
+    below = getattr(command, "commands", {})
+    for word in words:
+        if word in below:
+            _name_no_switches(below[word], words)
+
+
 class VerbOrName(TyperGroup):
     """A verb whose first word is either a verb below it or an argument of its own."""
+
+    def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        *own, below = super().collect_usage_pieces(ctx)
+        return [*own, "|", below]
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         below = any(arg in self.commands for arg in args)
@@ -164,11 +187,18 @@ def _reword(problem: typer.TyperException) -> str:
     if not isinstance(problem, typer.BadParameter) or not what:
         return message
     name = where.removeprefix("Invalid value for ")
+    given = _given(problem)
     if "integer" in what:
-        return f"The value of {name} must be a whole number. Write it in digits, such as 1000."
+        return f"The value of {name} must be a whole number.{given} Write it in digits, such as 1000."
     if "number" in what:
-        return f"The value of {name} must be a number. Write it like 0.5."
+        return f"The value of {name} must be a number.{given} Write it like 0.5."
     return f"The value of {name} is not possible: {what.removeprefix('Value error, ')}"
+
+
+def _given(problem: BaseException) -> str:
+    """What was typed where something else was expected: a word of the command line, never of a table."""
+    errors = getattr(problem.__cause__, "errors", list)()
+    return f" Got {tame(str(errors[0]['input']))!r}." if errors else ""
 
 
 def _commands_like(name: str, context: typer.Context) -> str:

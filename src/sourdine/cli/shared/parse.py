@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.core import check
+from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import parse, plain
 
@@ -62,9 +63,7 @@ def lines_of(path: Path) -> list[str]:
         raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
         text = raw.decode("utf-8-sig")
     except OSError as problem:
-        raise InvalidParameter(
-            f"The file {path} cannot be read ({problem.strerror}). Check the path."
-        ) from None
+        raise InvalidParameter(f"{unreadable(path, problem)} Check the path.") from None
     except UnicodeDecodeError:
         raise InvalidParameter(
             f"The file {path} is not text in UTF-8. Save it as UTF-8, one entry a line."
@@ -82,9 +81,7 @@ def read_json(path: Path) -> object:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as problem:
-        raise InvalidParameter(
-            f"The file {path} cannot be read ({problem.strerror}). Check the path."
-        ) from None
+        raise InvalidParameter(f"{unreadable(path, problem)} Check the path.") from None
     except UnicodeDecodeError:
         raise InvalidParameter(f"The file {path} is not a text. Name a file in JSON.") from None
     try:

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from sourdine.core import check
+from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.data.labelled import Labelled, Parts, content, printable, scaled
 from sourdine.learning.data.pictures import Decode, decoder
@@ -118,9 +119,7 @@ def _classes(folder: Path) -> list[Path]:
     try:
         folders = [each for each in folder.iterdir() if each.is_dir() and not each.name.startswith(".")]
     except OSError as problem:
-        raise InvalidParameter(
-            f"The folder {folder} cannot be read ({problem.strerror}). Check the path."
-        ) from None
+        raise InvalidParameter(f"{unreadable(folder, problem, 'folder')} Check the path.") from None
     return sorted(folders, key=lambda each: (int(each.name) if each.name.isdecimal() else -1, each.name))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
 
 
@@ -99,6 +100,4 @@ def content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as problem:
-        raise InvalidParameter(
-            f"The file {path} cannot be read ({problem.strerror}). Check the path."
-        ) from None
+        raise InvalidParameter(f"{unreadable(path, problem)} Check the path.") from None

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.toml import read_toml
 from sourdine.frames.columns import Category, Column, Flag, Integer, Real, span
@@ -71,7 +72,7 @@ def read_columns(path: Path) -> Schema:
         document = read_toml(path)
     except OSError as problem:
         raise InvalidParameter(
-            f"The declarations {path} cannot be read ({problem.strerror}). Write them with "
+            f"{unreadable(path, problem, 'file of declarations')} Write them with "
             "'sourdine init TABLE', and fill in the columns."
         ) from None
     columns = document.get("columns")

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.notation import in_files
 from sourdine.core.text.toml import read_toml
@@ -128,7 +129,7 @@ def parsed(path: Path) -> dict[str, Any]:
         return read_toml(path)
     except OSError as problem:
         raise InvalidParameter(
-            f"The specification {path} cannot be read ({problem.strerror}). Write one with "
+            f"{unreadable(path, problem, 'specification')} Write one with "
             "'sourdine init TABLE', and fill in its columns."
         ) from None
 
