@@ -1,53 +1,59 @@
 """The search for words that many have: prefixes of three letters, then of six, the best kept each time.
 
-Reports of each level are those of other devices, so that what one level led to does not bend the counts of
-the next: a word that nobody has is supported by Bin(n, 1/g) of the n reports of whole words, exactly.
+A word is tested once, at the part that it is over with, on all reports of that length and of longer ones:
+those tell the same of it. Reports of each length are those of other devices, so that what led to a prefix does
+not bend the counts of the words behind it: a word that nobody has is supported by Bin(n, 1/g) of n reports,
+exactly.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core import check
-from sourdine.core.late import betainc
-from sourdine.local.frequency.field import walsh_hadamard
+from sourdine.core.late import betainc, ndtr
 from sourdine.local.oracle import Bytes
 from sourdine.local.question import Question
-from sourdine.local.words.spelling import PARTS, Ints, ends, read, written
+from sourdine.local.words.spelling import Ints, ends, read, written
+from sourdine.local.words.supports import Floats, PartReports
 from sourdine.local.words.tree import WordTree
 
-Floats = NDArray[np.float64]
+KEEP = 64
+"""How many prefixes are followed, unless told otherwise."""
+FALSE_RATE = 0.01
+"""The chance of telling a word that nobody has, at most, unless told otherwise."""
 _LEAST_RATE = Fraction(1, 10**12)
 _STEPS = 60  # of a bisection
-_RADIX = 64  # of a transform
+_EVEN = 0.2  # the part of a rate that all prefixes share evenly
 
 
 @dataclass(frozen=True)
 class FoundWord:
-    """A word, its share among the reports of whole words, and an interval given that it was found."""
+    """A word, its share among the reports that tell it whole, and an interval given that it was found."""
 
     word: str
     value: float
     lower: float
     upper: float
+    reports: int
+    """How many reports tell a word of this length whole."""
 
 
 @dataclass(frozen=True)
 class WordFindings:
     """The words found, the most common first.
 
-    `false_rate` bounds the chance that any of them is a word of nobody whose report is about whole words.
-    `threshold` is the estimated share from which on a word is told.
+    `false_rate` bounds the chance that any of them is a word of no device whose report tells it whole.
+    `threshold` is the estimated share from which on a word of any length is told, its prefixes being kept.
     """
 
     words: tuple[FoundWord, ...]
     reports: int
     whole: int
-    """How many of the reports are about whole words."""
+    """How many of the reports tell every word whole. Short words are told whole by more of them."""
     candidates: int
     threshold: float
     false_rate: float
@@ -58,13 +64,13 @@ def find_words(
     oracle: WordTree,
     rows: Bytes,
     *,
-    keep: int = 64,
-    false_rate: float = 0.05,
+    keep: int = KEEP,
+    false_rate: float = FALSE_RATE,
     confidence: float = 0.95,
 ) -> WordFindings:
     """The words that stand out of packed reports.
 
-    Of each level the `keep` best prefixes are followed. A word is told if as many reports support it as
+    Of each length the `keep` best prefixes are followed. A word is told if as many reports support it as
     support any of the candidates by chance with probability `false_rate` at most. Intervals hold with their
     confidence for each word that is told, given that it is (docs/guarantees/words.md).
     """
@@ -74,27 +80,33 @@ def find_words(
     level_of_confidence = check.confidence(owner, confidence)
     levels, responses, seeds = oracle.split(oracle.unpack(rows))
     valid = np.flatnonzero(written(oracle.alphabet))
-    prefixes = np.zeros((1, 0), np.int64)
-    supports = np.zeros(0, np.int64)
-    candidates = threshold = 0
+    over = ends(valid)
+    prefixes, weights = np.zeros((1, 0), np.int64), np.ones(1)
+    told: list[_Told] = []
+    candidates, greatest = 0, 0.0
     for level in range(oracle.depth):
-        chosen = levels == level
-        sheet = LevelReports.of(oracle, responses[chosen], seeds[chosen])
-        over = ends(prefixes[:, -1]) if level else np.zeros(1, np.bool_)
-        parts = [valid[:1] if each else valid for each in over]  # after an end, the part of ends alone
-        candidates = sum(map(len, parts))
         last = level + 1 == oracle.depth
-        threshold = _threshold(int(chosen.sum()), oracle.channel.q, rate / candidates) if last else 0
-        prefixes, supports = _best(sheet, prefixes, parts, most=None if last else keep, least=threshold)
-    whole = int((levels == oracle.depth - 1).sum())
-    value = oracle.channel.estimate(supports / max(whole, 1))
-    lower, upper = _intervals(oracle, supports, threshold, whole, level_of_confidence)
-    words = tuple(
-        FoundWord(read(word, oracle.alphabet), *map(float, numbers))
-        for word, *numbers in zip(prefixes, value, lower, upper, strict=True)
+        possible = valid if last else valid[over]
+        whole = levels >= level
+        telling = PartReports.of(oracle, responses[whole], seeds[whole], level)
+        rates = rate * _class_share(oracle, level) * weights / len(possible)
+        candidates += len(prefixes) * len(possible)
+        least = [_threshold(len(telling), oracle.channel.q, each) for each in rates.tolist()]
+        greatest = max(greatest, max(least) / max(len(telling), 1))
+        told.append(_tell(telling, prefixes, possible, np.array(least)))
+        if not last:
+            own = levels == level
+            about = PartReports.of(oracle, responses[own], seeds[own], level)
+            prefixes, weights = _best(about, prefixes, weights, valid[~over], keep)
+    return WordFindings(
+        words=_found(oracle, told, level_of_confidence),
+        reports=len(rows),
+        whole=int((levels == oracle.depth - 1).sum()),
+        candidates=candidates,
+        threshold=float(oracle.channel.estimate(np.float64(greatest))),
+        false_rate=rate,
+        confidence=level_of_confidence,
     )
-    least = float(oracle.channel.estimate(threshold / max(whole, 1)))
-    return WordFindings(words, len(rows), whole, candidates, least, rate, level_of_confidence)
 
 
 def words_document(question: Question, findings: WordFindings) -> dict[str, object]:
@@ -109,17 +121,27 @@ def words_document(question: Question, findings: WordFindings) -> dict[str, obje
         "false_rate": findings.false_rate,
         "least_share": findings.threshold,
         "words": [
-            {"word": each.word, "value": each.value, "lower": each.lower, "upper": each.upper}
+            {
+                "word": each.word,
+                "value": each.value,
+                "lower": each.lower,
+                "upper": each.upper,
+                "reports": each.reports,
+            }
             for each in findings.words
         ],
     }
 
 
-def least_share(oracle: WordTree, reports: int, *, keep: int = 64, false_rate: float = 0.05) -> float:
-    """The share of devices from which on a word is found more often than not, with so many reports in all.
+def least_share(
+    oracle: WordTree, reports: int, *, keep: int = KEEP, false_rate: float = FALSE_RATE
+) -> float:
+    """The share of devices from which on a long word is found more often than not, with so many reports.
+
+    Words that are over some letters earlier are found from less on.
 
     >>> round(least_share(WordTree(epsilon=4), 1_000_000), 4)
-    0.0032
+    0.0034
     """
     owner = "least_share"
     count = check.integer(owner, "reports", reports, 1, 1 << 40)
@@ -127,84 +149,93 @@ def least_share(oracle: WordTree, reports: int, *, keep: int = 64, false_rate: f
     rate = float(check.between(owner, "false_rate", false_rate, _LEAST_RATE, Fraction(1, 2)))
     whole = max(1, count // oracle.depth)
     candidates = int(written(oracle.alphabet).sum()) * (keep if oracle.depth > 1 else 1)
-    return float(oracle.channel.estimate(_threshold(whole, oracle.channel.q, rate / candidates) / whole))
+    each = rate * _class_share(oracle, oracle.depth - 1) / candidates
+    return float(oracle.channel.estimate(_threshold(whole, oracle.channel.q, each) / whole))
 
 
 @dataclass(frozen=True, eq=False)
-class LevelReports:
-    """The reports of one level, made ready to be asked for every last part of a prefix at once."""
+class _Told:
+    """Words of one length that reached what was asked of them."""
 
-    oracle: WordTree
-    responses: Ints
-    seeds: Ints
-    """Of the parts before the last."""
-    last: Ints
-    places: NDArray[np.int32]
-    """For each factor other than 0, where the multiple of a seed stands in the transform."""
-    signs: Floats
-
-    @classmethod
-    def of(cls, oracle: WordTree, responses: Ints, seeds: Ints) -> "LevelReports":
-        """Reports by their responses and all their seeds, of which the last ones are 0."""
-        level = int(np.flatnonzero(seeds.any(axis=0))[-1]) if seeds.any() else 0
-        space, order = oracle.space, oracle.groups
-        every = np.arange(oracle.seeds)
-        # where V[a] has to go to stand at the dual of c a: read at the inverse multiple
-        places = np.empty((order - 1, oracle.seeds), np.int32)
-        for factor in range(1, order):
-            places[factor - 1, space.duals(space.scaled(factor, every))] = every
-        elements = np.arange(order)
-        traces = space.field.dual[space.field.times] & 1  # the first bit of the dual of x is the trace of x
-        signs = (1 - 2 * traces[elements]).astype(np.float64)
-        return cls(oracle, responses, seeds[:, :level], seeds[:, level], places, signs)
-
-    def supports(self, prefix: Ints) -> Ints:
-        """How many reports speak for the prefix with each possible part after it.
-
-        The mean over all factors c of sums of characters of c(<seed, part> - rest): multiples of seeds are
-        brought together first, so that one transform over the seeds gives all parts.
-        """
-        order = self.oracle.groups
-        rest = self.responses
-        for i, part in enumerate(prefix):
-            rest = rest ^ self.oracle.space.dot(self.seeds[:, i], np.full(len(rest), part))
-        counts = np.bincount(rest * self.oracle.seeds + self.last, minlength=self.oracle.seeds * order)
-        by_factor = self.signs @ counts.reshape(order, -1).astype(np.float64)
-        sums = np.zeros(self.oracle.seeds)
-        for factor in range(1, order):
-            sums += by_factor[factor][self.places[factor - 1]]
-        return np.rint((len(rest) + _walsh_hadamard(sums)[:PARTS]) / order).astype(np.int64)
+    words: Ints
+    supports: Ints
+    least: Ints
+    reports: int
 
 
-def _walsh_hadamard(sums: Floats) -> Floats:
-    """The transform of up to 2^53 in all, which floats hold exactly, by products with small matrices."""
-    out, done = sums, 1
-    while done < len(sums):
-        step = min(_RADIX, len(sums) // done)
-        out = _signs(step) @ out.reshape(-1, step, done)
-        done *= step
-    return out.reshape(-1)
+def _class_share(oracle: WordTree, level: int) -> float:
+    """The part of a rate that words have which are over at a level: half for the longest, the most of all."""
+    if oracle.depth == 1:
+        return 1.0
+    return 0.5 if level + 1 == oracle.depth else 0.5 / (oracle.depth - 1)
 
 
-@lru_cache(maxsize=8)
-def _signs(size: int) -> Floats:
-    return walsh_hadamard(np.eye(size, dtype=np.int64)).astype(np.float64)
+def _tell(telling: PartReports, prefixes: Ints, parts: Ints, least: Ints) -> _Told:
+    """The words behind prefixes that are over with one of the parts, and have as much support as is asked."""
+    words, supports, asked = [], [], []
+    for prefix, threshold in zip(prefixes, least.tolist(), strict=True):
+        counts = telling.supports(prefix, parts)
+        top = np.flatnonzero(counts >= threshold)
+        words.append(np.concatenate([np.tile(prefix, (len(top), 1)), parts[top, None]], axis=1))
+        supports.append(counts[top])
+        asked.append(np.full(len(top), threshold))
+    return _Told(np.concatenate(words), np.concatenate(supports), np.concatenate(asked), len(telling))
 
 
 def _best(
-    sheet: LevelReports, prefixes: Ints, parts: list[Ints], *, most: int | None, least: int
-) -> tuple[Ints, Ints]:
-    """The longer prefixes with the most support, if it is at least so much, and how much each has."""
-    longer: list[tuple[Ints, Ints, Ints]] = []
-    for i, (prefix, possible) in enumerate(zip(prefixes, parts, strict=True)):
-        supports = sheet.supports(prefix)[possible]
-        top = np.flatnonzero(supports >= least)
-        if most is not None and len(top) > most:
-            top = top[np.argpartition(-supports[top], most - 1)[:most]]
-        longer.append((np.full(len(top), i), possible[top], supports[top]))
-    owner, part, supports = (np.concatenate(each) for each in zip(*longer, strict=True))
-    order = np.argsort(-supports, kind="stable")[:most]
-    return np.concatenate([prefixes[owner[order]], part[order, None]], axis=1), supports[order]
+    about: PartReports, prefixes: Ints, weights: Floats, parts: Ints, keep: int
+) -> tuple[Ints, Floats]:
+    """The longer prefixes that are the most likely ones, and what part of a rate each should have.
+
+    A prefix counts by its deviation from chance, and by what was found of the shorter one before.
+    """
+    q, count = about.oracle.channel.q, len(about)
+    spread = np.sqrt(max(count, 1) * q * (1 - q))
+    every: list[tuple[Ints, Floats, Floats]] = []
+    for i, (prefix, weight) in enumerate(zip(prefixes, weights, strict=True)):
+        deviations = (about.supports(prefix, parts) - count * q) / spread
+        scores = deviations * np.abs(deviations) / 2 + np.log(weight)
+        top = np.argpartition(-scores, min(keep, len(parts)) - 1)[:keep]
+        every.append((i * len(parts) + top, deviations[top], scores[top]))
+    places, deviations, scores = (np.concatenate(each) for each in zip(*every, strict=True))
+    order = np.argsort(-scores, kind="stable")[:keep]
+    owner, part = np.divmod(places[order], len(parts))
+    longer = np.concatenate([prefixes[owner], parts[part][:, None]], axis=1)
+    return longer, _weights(deviations[order], len(parts))
+
+
+def _weights(deviations: Floats, parts: int) -> Floats:
+    """How a rate is shared out to prefixes that deviated so much, in whole 1.
+
+    Most goes to those behind which a word is neither sure to be found nor hopeless: the weights that find the
+    most of tests whose means are these deviations (Roeder, Wasserman 2009). A fifth is shared evenly.
+    """
+    means = np.clip(deviations, 0.5, None)
+    low, high = 0.0, 1000.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if float(ndtr(-(means / 2 + middle / means)).sum()) * parts > FALSE_RATE:
+            low = middle
+        else:
+            high = middle
+    best = ndtr(-(means / 2 + high / means))
+    total = float(best.sum())
+    even = np.full(len(means), 1 / len(means))
+    weights = _EVEN * even + (1 - _EVEN) * (best / total if total > 0 else even)
+    # rounding may not make them more than 1 together
+    return np.asarray(weights * (1 - 1e-12) / max(1.0, float(weights.sum())))
+
+
+def _found(oracle: WordTree, told: list[_Told], confidence: float) -> tuple[FoundWord, ...]:
+    found: list[FoundWord] = []
+    for each in told:
+        value = oracle.channel.estimate(each.supports / max(each.reports, 1))
+        lower, upper = _intervals(oracle, each, confidence)
+        found += [
+            FoundWord(read(word, oracle.alphabet), *map(float, numbers), each.reports)
+            for word, *numbers in zip(each.words, value, lower, upper, strict=True)
+        ]
+    return tuple(sorted(found, key=lambda each: -each.value))
 
 
 def _at_least(count: Floats | Ints, of: int, chance: Floats | float) -> Floats:
@@ -226,17 +257,15 @@ def _threshold(reports: int, chance: float, rate: float) -> int:
     return low
 
 
-def _intervals(
-    oracle: WordTree, supports: Ints, threshold: int, reports: int, confidence: float
-) -> tuple[Floats, Floats]:
+def _intervals(oracle: WordTree, told: _Told, confidence: float) -> tuple[Floats, Floats]:
     """The shares under which a support as far out is not unlikely, given that it reaches the threshold."""
     tail = (1 - confidence) / 2
     p, q = oracle.channel
+    supports = told.supports
 
     def above(share: Floats, counts: Ints) -> Floats:
-        return _at_least(counts, reports, q + share * (p - q)) / _at_least(
-            np.full_like(counts, threshold), reports, q + share * (p - q)
-        )
+        chance = q + share * (p - q)
+        return _at_least(counts, told.reports, chance) / _at_least(told.least, told.reports, chance)
 
     # the chance of as much support or more rises with the share, that of as little falls
     lower = _cross(lambda share: above(share, supports) > tail, len(supports))
