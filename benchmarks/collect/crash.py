@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.collect.load import announced, request, start
+from sourdine.collector.blocks import recount
 from sourdine.collector.settings import CollectorSettings, open_store
-from sourdine.collector.store import recount
 from sourdine.local import GRR, Question
 from sourdine.local.lines import written
 

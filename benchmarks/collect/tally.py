@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.collect.load import announced
+from sourdine.collector.blocks import packed_block, random_numbers, recount
 from sourdine.collector.settings import open_store
-from sourdine.collector.store import packed_block, random_numbers, recount
 from sourdine.local import GRR, Question
 from sourdine.local.lines import written
 from sourdine.local.report_files import count_files

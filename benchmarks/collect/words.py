@@ -81,12 +81,13 @@ def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__)
     reader.add_argument("--runs", type=int, default=20)
     reader.add_argument("--devices", type=int, help="only the settings of so many")
+    reader.add_argument("--epsilon", type=int, help="only the settings of this one")
     reader.add_argument("--output", type=Path)
     asked = reader.parse_args()
     words = made_up(_WORDS, np.random.default_rng(1))
     lines = []
     for people, epsilon in SIZES:
-        if asked.devices not in (None, people):
+        if asked.devices not in (None, people) or asked.epsilon not in (None, epsilon):
             continue
         runs = [run(WordTree(epsilon=epsilon), words, people, seed) for seed in range(asked.runs)]
         found = np.array([each["found"] for each in runs])

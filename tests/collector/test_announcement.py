@@ -12,7 +12,7 @@ from sourdine.accounting.certificate.keys import SigningKey
 from sourdine.collector.announcement import Announcement, SignedAnnouncement
 from sourdine.collector.period import KeptPeriod
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import GRR, HadamardResponse, Question
+from sourdine.local import GRR, OUE, HadamardResponse, Question
 from sourdine.local.rappor.basic import BasicRappor
 from tests.collector.parts import KEY, WORK, announced
 
@@ -132,3 +132,10 @@ def test_days() -> None:
         Announcement(question=WORK, opens=CLOSES, closes=OPENS)
     with pytest.raises(InvalidParameter, match="question"):
         Announcement(question=GRR(epsilon=1, categories=2), opens=OPENS, closes=CLOSES)  # type: ignore[arg-type]
+
+
+def test_a_batch_fits_into_what_a_collector_takes() -> None:
+    wide = Question(name="wide", oracle=OUE(epsilon=1, categories=1 << 16))
+    assert terms(wide, batch=4096).batch == 4096
+    with pytest.raises(InvalidParameter, match="at most 4,096"):
+        terms(wide, batch=4097)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from sourdine.collector.blocks import recount
 from sourdine.collector.issuer import CodeStore, IssuerApplication, IssuerSettings, check_codes
 from sourdine.collector.period import KeptPeriod
 from sourdine.collector.settings import CollectorSettings, open_store
-from sourdine.collector.store import recount
 from sourdine.collector.tokens.blind import blind_sign, new_key, public_text
 from sourdine.collector.tokens.token import Token, TokenRequest
 from sourdine.core.errors import InvalidParameter
@@ -109,3 +109,45 @@ def test_a_token_is_spent_once_with_one_report(tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "c.db"))
     assert recount(store, 1, WORK).reports == 1
     assert posted(tmp_path, lines(1, 1), token().to_text()) == 201
+
+
+def test_a_number_that_nobody_blinded_does_not_use_up_a_code(tmp_path: Path) -> None:
+    """0, 1, n - 1 and n have roots that everybody knows, or none; a client at fault keeps its code."""
+    application, n = issuer(tmp_path), KEY.public_key().public_numbers().n
+    for wrong in (0, 1, n - 1, n, n + 1, 2**2048 - 1):
+        assert ask(application, wrong.to_bytes(256, "big")).status == 400
+    assert ask(application, TokenRequest.draw(KEY.public_key()).blinding.blinded).status == 200
+
+
+def test_a_token_is_spent_once_in_whatever_form_and_at_the_same_time(tmp_path: Path) -> None:
+    made, n = token(), KEY.public_key().public_numbers().n
+    text = made.to_text()
+    again = int.from_bytes(made.signature, "big") + n  # the same number to whoever does not look at its size
+    for wrong in (
+        text.upper(),
+        f" {text}",
+        f"{text}0" * 2,
+        "00" + text,
+        (made.message + b"\0" + made.signature).hex(),
+        (made.message + again.to_bytes(257, "big")).hex(),
+    ):
+        assert posted(tmp_path, lines(1), wrong) == 401
+    settings = CollectorSettings(store=str(tmp_path / "c.db"))
+
+    async def both() -> list[int]:
+        async with running(settings) as client:
+            tries = [client.post(lines(1, seed), headers={"Sourdine-Token": text}) for seed in range(8)]
+            return [each.status for each in await asyncio.gather(*tries)]
+
+    statuses = asyncio.run(both())
+    assert statuses.count(201) == 1
+    assert set(statuses) <= {200, 201, 409}
+    assert recount(open_store(settings.store), 1, WORK).reports == 1
+
+
+@pytest.mark.parametrize("end", [b"\r", b"\x0b", b"\x0c", b"\x1e", b"\xc2\x85", b"\xe2\x80\xa8"])
+def test_with_a_token_goes_one_report_by_whatever_end_of_a_line(tmp_path: Path, end: bytes) -> None:
+    body = lines(1).rstrip(b"\n") + end + lines(1, 1)
+    assert posted(tmp_path, body, token().to_text()) in (409, 422)
+    assert posted(tmp_path, b"\n" + lines(2), token().to_text()) == 422
+    assert recount(open_store(str(tmp_path / "c.db")), 1, WORK).reports == 0

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from sourdine.collector.blocks import recount
 from sourdine.collector.settings import open_store
-from sourdine.collector.store import recount
 from tests.collector.parts import WORK, announced, lines
 
 pytestmark = pytest.mark.slow

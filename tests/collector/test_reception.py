@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sourdine.collector import writer
+from sourdine.collector.blocks import recount
 from sourdine.collector.period import today
-from sourdine.collector.store import recount
 from sourdine.collector.writer import Writer
 from sourdine.local import GRR, OUE, Question
 from tests.collector.parts import (

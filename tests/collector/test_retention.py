@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from benchmarks.servers import Server
+from sourdine.collector.blocks import RunningCounts, recount
 from sourdine.collector.period import KeptPeriod, today
 from sourdine.collector.retention import mix, prune
-from sourdine.collector.store import ReportStore, RunningCounts, recount
+from sourdine.collector.store import ReportStore
 from sourdine.collector.submission import BodyKind
 from sourdine.local import OUE, Question
 from sourdine.local.lines import written

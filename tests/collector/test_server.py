@@ -6,8 +6,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sourdine.collector.announcement import SignedAnnouncement
 from sourdine.collector.period import KeptPeriod, today
+from sourdine.collector.settings import CollectorSettings
+from sourdine.collector.store import ReportStore, StoreError
 from sourdine.local.estimate import Counts
 from tests.collector.parts import (
     KEY,
@@ -196,7 +200,7 @@ def test_the_end_waits_for_what_was_taken_in(tmp_path: Path) -> None:
     taken = sum(each.status == 201 for each in answers)
     assert {each.status for each in answers} <= {201, 503}
     store = new_store(str(place))
-    from sourdine.collector.store import recount
+    from sourdine.collector.blocks import recount
 
     assert recount(store, 1, WORK).reports == taken > 0
     store.close()
@@ -205,3 +209,35 @@ def test_the_end_waits_for_what_was_taken_in(tmp_path: Path) -> None:
 def test_what_is_no_file_of_the_client_is_not_there(tmp_path: Path) -> None:
     answers = shown(tmp_path, "/client/none.js", "/client/__init__.py", "/client/")
     assert [each.status for each in answers] == [404] * 3
+
+
+def test_a_process_that_starts_while_the_store_is_away_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "reports.db"
+    new_store(str(place), announced()).close()
+    monkeypatch.setattr("sourdine.collector.server._REFRESH", 0.05)
+    open_store = CollectorSettings.open_store
+    away = True
+
+    def perhaps(settings: CollectorSettings) -> ReportStore:
+        if away:
+            raise StoreError("The store is away.")
+        return open_store(settings)
+
+    monkeypatch.setattr(CollectorSettings, "open_store", perhaps)
+
+    async def work() -> tuple[list[int], list[int]]:
+        nonlocal away
+        async with running(settings_of(place)) as client:
+
+            async def statuses() -> list[int]:
+                asked = [await client.ask("GET", path) for path in ("/health", "/v1/questions", PATH)]
+                return [*(each.status for each in asked), (await client.post(lines(1))).status]
+
+            before = await statuses()
+            away = False
+            await asyncio.sleep(0.3)
+            return before, await statuses()
+
+    assert asyncio.run(work()) == ([503] * 4, [200, 200, 200, 201])

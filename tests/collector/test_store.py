@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 
 from benchmarks.servers import Server
 from sourdine.collector import store as stores
+from sourdine.collector.blocks import RunningCounts, recount
 from sourdine.collector.postgres import PostgresStore
 from sourdine.collector.settings import open_store
-from sourdine.collector.store import RunningCounts, StoreError, recount
+from sourdine.collector.store import StoreError
 from sourdine.collector.submission import BodyKind, Submission, SubmissionStanding
+from sourdine.collector.tokens.blind import new_key, public_text
 from sourdine.local import GRR, OUE, Question
 from sourdine.local.lines import LineFault
 from tests.collector.parts import WORK, announced, lines, new_store, reports, submission
@@ -301,3 +303,16 @@ def test_killed_at_random_nothing_acknowledged_is_lost(place: str) -> None:
         store = open_store(place)
         assert acknowledged <= recount(store, 1, WORK).reports <= acknowledged + possible
         store.close()
+
+
+def test_two_questions_do_not_share_a_key_of_tokens(tmp_path: Path) -> None:
+    """A token would be good for each of them: somebody with one code would report to both."""
+    key = public_text(new_key().public_key())
+    store = new_store(str(tmp_path / "reports.db"), announced(tokens=key))
+    other = Question(name="other", oracle=WORK.oracle)
+    with pytest.raises(StoreError, match="the same key of tokens"):
+        store.register(announced(other, tokens=key))
+    store.register(announced(tokens=key, version=2))
+    store.register(announced(other, tokens=public_text(new_key().public_key())))
+    assert len(store.questions()) == 2
+    store.close()

@@ -36,6 +36,8 @@ _SIGNATURE, _ID = re.compile("[0-9a-f]{128}"), re.compile("[0-9a-f]{32}")
 _MOST_DAYS = 100 * 366
 _MOST_VERSION = 1 << 31
 _OWNER = "Announcement"
+MOST_BATCH = 1 << 26
+"""How many bytes a batch of a shuffler may have."""
 DELTA = Fraction(1, 10**6)
 _LEAST_DELTA = Fraction(1, 10**15)
 
@@ -86,6 +88,11 @@ class Announcement:
             batch=check.integer(_OWNER, "batch", self.batch, 0, 1 << 24),
             delta=check.between(_OWNER, "delta", self.delta, _LEAST_DELTA, Fraction(1, 100)),
         )
+        if (
+            2 * self.batch * self.question.oracle.width > MOST_BATCH
+        ):  # so that two halves of too many are batches
+            least = MOST_BATCH // (2 * self.question.oracle.width)
+            raise check.fail(_OWNER, "batch", f"be at most {least:,} for reports of this length", self.batch)
         if self.tokens:
             read_public(self.tokens)
         if self.thresholds is None:

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from sourdine.collector.rates import Rates
 from sourdine.collector.reception import cors, origin_allowed, respond
 from sourdine.collector.settings import CollectorSettings
-from sourdine.collector.tokens.blind import blind_sign
+from sourdine.collector.tokens.blind import blind_sign, is_blinded
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 
@@ -170,7 +170,7 @@ class IssuerApplication:
         blinded = await self._body(receive)
         if scheme.lower() != "bearer" or len(code) < LEAST_CODE:
             return HTTPStatus.UNAUTHORIZED, b'{"error":"code"}'
-        if len(blinded) != -(-key.key_size // 8):
+        if not is_blinded(key.public_key(), blinded):  # a code is used up by a number that can be signed
             return HTTPStatus.BAD_REQUEST, b'{"error":"number"}'
         assert self._codes is not None
         async with self._turn:  # one connection, one request at a time
@@ -179,10 +179,7 @@ class IssuerApplication:
             return HTTPStatus.UNAUTHORIZED, b'{"error":"code"}'
         if not good:
             return HTTPStatus.CONFLICT, b'{"error":"used"}'
-        try:
-            return HTTPStatus.OK, await asyncio.to_thread(blind_sign, key, blinded)
-        except InvalidParameter:
-            return HTTPStatus.BAD_REQUEST, b'{"error":"number"}'
+        return HTTPStatus.OK, await asyncio.to_thread(blind_sign, key, blinded)
 
     async def _body(self, receive: "Receive") -> bytes:
         body = b""

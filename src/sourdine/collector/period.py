@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from sourdine.core import check
 
+LATE = timedelta(days=7)
+"""How long after a question has closed its shuffler may still send what it took in before."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 

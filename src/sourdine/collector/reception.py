@@ -9,13 +9,14 @@ import hmac
 import json
 import re
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, timedelta
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from sourdine.collector.period import today
+from sourdine.collector.announcement import MOST_BATCH
+from sourdine.collector.period import LATE, today
 from sourdine.collector.rates import Rates
 from sourdine.collector.settings import CollectorSettings
 from sourdine.collector.store import StoredQuestion
@@ -33,8 +34,6 @@ PATH = re.compile(r"/v1/questions/([0-9a-f]{16})/reports")
 _ID = re.compile(rb"[0-9a-f]{32}")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z.-]+)(:\d{1,5})?")
 _RETRY = b"5"  # seconds
-MOST_BATCH = 1 << 26
-"""How many bytes a batch may have."""
 _AGAIN = {429, 503}
 _WORDS = {
     "id": "The header Idempotency-Key must be 32 hexadecimal digits: 16 random bytes, the same at each try.",
@@ -74,7 +73,8 @@ class Reception:
     def __init__(self, settings: CollectorSettings, writer: Writer) -> None:
         self._settings, self._writer = settings, writer
         self._rates = Rates(settings.rate)
-        self.questions: Mapping[str, StoredQuestion] = {}
+        self.questions: Mapping[str, StoredQuestion] | None = None
+        """What is asked here; None as long as the store has not answered."""
         self._errors = {word: _body({"error": word, "message": text}) for word, text in _WORDS.items()}
 
     async def take(self, scope: "Scope", receive: "Receive", send: "Send", fingerprint: str) -> None:
@@ -89,12 +89,14 @@ class Reception:
                 raise Refusal(403, "origin")
             if not self._rates.admits((scope.get("client") or ("", 0))[0]):
                 raise Refusal(429, "rate")
+            if self.questions is None:
+                raise Refusal(503, "store")
             question = self.questions.get(fingerprint)
             if question is None:
                 raise Refusal(404, "unknown")
             number = question.number
             day = today()
-            _check_open(question, day)
+            _check_open(question, day, LATE if self._from_shuffler(question) else timedelta())
             submission = await self._submission(headers, receive, question, day)
             status, body = _answer(await self._stored(submission))
         except Refusal as refusal:
@@ -117,7 +119,7 @@ class Reception:
             raise Refusal(415, "type")
         declared = headers.get(b"content-length", b"0")
         most = self._settings.most_body
-        if question.signed.announcement.batch and not self._settings.shuffles:
+        if self._from_shuffler(question):
             most = max(most, MOST_BATCH)
         if not declared.isdigit() or int(declared[:20]) > most:
             raise Refusal(413, "large")
@@ -127,7 +129,7 @@ class Reception:
         if kind == BodyKind.PACKED and len(body) % question.question.oracle.width:
             raise Refusal(400, "shape")
         announcement = question.signed.announcement
-        is_batch = announcement.batch > 0 and not self._settings.shuffles
+        is_batch = self._from_shuffler(question)
         if is_batch:
             self._check_batch(headers, len(body) // question.question.oracle.width, announcement.batch)
         name = bytes.fromhex(key.decode())
@@ -140,6 +142,10 @@ class Reception:
             name = _spend(headers, announcement.tokens, is_one=len(body) <= one)
         period = "" if self._settings.shuffles else announcement.period.name_of(day)
         return Submission(question.number, name, body, BodyKind(kind), period, is_batch)
+
+    def _from_shuffler(self, question: StoredQuestion) -> bool:
+        """Whether reports to a question come in batches here."""
+        return question.signed.announcement.batch > 0 and not self._settings.shuffles
 
     def _check_batch(self, headers: Mapping[bytes, bytes], reports: int, least: int) -> None:
         """Take reports to a question that is shuffled from its shuffler alone, and enough of them."""
@@ -198,9 +204,9 @@ def _public(text: str) -> "RSAPublicKey":
     return read_public(text)
 
 
-def _check_open(question: StoredQuestion, day: date) -> None:
+def _check_open(question: StoredQuestion, day: date, late: timedelta) -> None:
     announcement = question.signed.announcement
-    if question.closed or day > announcement.closes:
+    if question.closed or day > announcement.closes + late:
         raise Refusal(410, "closed")
     if day < announcement.opens:
         raise Refusal(403, "not-open")

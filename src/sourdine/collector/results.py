@@ -10,10 +10,11 @@ from fractions import Fraction
 import numpy as np
 
 from sourdine.collector.announcement import Announcement
+from sourdine.collector.blocks import RunningCounts
 from sourdine.collector.period import today
 from sourdine.collector.settings import CollectorSettings
 from sourdine.collector.shuffler.claim import BatchClaim, claim_of_batches
-from sourdine.collector.store import LEAST_BLOCK, ReportStore, RunningCounts, StoredQuestion, line_faults
+from sourdine.collector.store import LEAST_BLOCK, ReportStore, StoredQuestion, line_faults
 from sourdine.collector.writer import Writer
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
+from sourdine.collector.period import LATE
 from sourdine.collector.store import ReportStore, StoredQuestion
 
 
@@ -40,7 +41,8 @@ def prune(store: ReportStore, question: StoredQuestion, day: date) -> list[str]:
         for period in store.periods(question.number)
         if announcement.period.last_day(period, closes) + kept_for < day
     ]
-    is_over = closes + kept_for < day
+    # a batch that is sent again must find its key as long as it may come
+    is_over = closes + max(kept_for, LATE if announcement.batch else kept_for) < day
     if not old and not (is_over and store.has_keys(question.number)):
         return []
     asked = question.question

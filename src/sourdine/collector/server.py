@@ -3,7 +3,7 @@
 import asyncio
 import importlib.resources
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -101,7 +101,8 @@ class CollectorApplication:
 
     @asynccontextmanager
     async def _life(self, _: Starlette) -> AsyncIterator[None]:
-        await run_in_threadpool(self._refresh)
+        with suppress(Exception):  # a store that is away comes back, and until then all are asked to wait
+            await run_in_threadpool(self._refresh)
         self.writer.start()
         work = [asyncio.create_task(self._repeat(_REFRESH, self._refresh))]
         if self.settings.shuffles:
@@ -150,9 +151,15 @@ class CollectorApplication:
         finally:
             store.close()
 
+    def questions(self) -> Mapping[str, StoredQuestion]:
+        """What is asked here, once the store has answered."""
+        if self.reception.questions is None:
+            raise NotYet
+        return self.reception.questions
+
     def question(self, request: Request) -> StoredQuestion:
         """The question that a request names."""
-        question = self.reception.questions.get(request.path_params["fingerprint"])
+        question = self.questions().get(request.path_params["fingerprint"])
         if question is None:
             raise NotHere
         return question
@@ -177,6 +184,10 @@ class NotHere(Exception):
     """What was asked for is not shown here."""
 
 
+class NotYet(Exception):
+    """The store has not answered since this process began."""
+
+
 Handler = Callable[[CollectorApplication, Request], Awaitable[Response]]
 
 
@@ -190,6 +201,9 @@ def _routes(app: CollectorApplication) -> Sequence[Route]:
                 response = await handler(app, request)
             except NotHere:
                 response = JSONResponse({"error": "unknown", "message": "There is nothing here."}, 404)
+            except NotYet:
+                told = {"error": "store", "message": "The store does not answer. Come again later."}
+                response = JSONResponse(told, 503, {"Retry-After": "5"})
             except InvalidParameter as problem:
                 response = JSONResponse({"error": "parameter", "message": str(problem)}, 400)
             for name, value in _SAFE.items():
@@ -213,7 +227,7 @@ def _routes(app: CollectorApplication) -> Sequence[Route]:
 
 
 async def _health(app: CollectorApplication, _: Request) -> Response:
-    well = not app.stopping and not app.writer.is_failing
+    well = not app.stopping and not app.writer.is_failing and app.reception.questions is not None
     headers = {"Cache-Control": "no-store"}
     return JSONResponse({"status": "ok" if well else "failing"}, 200 if well else 503, headers)
 
@@ -221,7 +235,7 @@ async def _health(app: CollectorApplication, _: Request) -> Response:
 async def _list(app: CollectorApplication, _: Request) -> Response:
     day = today()
     listed = []
-    for fingerprint, each in app.reception.questions.items():
+    for fingerprint, each in app.questions().items():
         told = each.signed.announcement
         listed.append(
             {

@@ -7,20 +7,22 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sourdine.collector.announcement import SignedAnnouncement
-from sourdine.collector.store import (
-    MOST_BYTES,
-    VERSION,
-    Place,
-    ReportStore,
+from sourdine.collector.blocks import (
     Snapshot,
-    StoredQuestion,
-    StoreError,
-    check_version,
     loose_block,
     random_numbers,
     sealed_counts,
     sealed_text,
     unpacked_block,
+)
+from sourdine.collector.store import (
+    MOST_BYTES,
+    VERSION,
+    Place,
+    ReportStore,
+    StoredQuestion,
+    StoreError,
+    check_version,
 )
 from sourdine.collector.submission import Submission
 from sourdine.core import disk

@@ -9,17 +9,23 @@ there, and of those that were removed when their time was over.
 One writer at a time has a store open for writing in a process; several processes may have one each.
 """
 
-import json
-import secrets
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 
 from sourdine.collector.announcement import SignedAnnouncement
+from sourdine.collector.blocks import (
+    NUMBER,
+    Snapshot,
+    loose_block,
+    packed_block,
+    random_numbers,
+    unpacked_block,
+)
 from sourdine.collector.submission import (
     ReadReports,
     Submission,
@@ -35,7 +41,6 @@ from sourdine.local.question import Question
 
 VERSION = 2
 """The form of the tables."""
-NUMBER = 8  # bytes of a report's number
 MOST_BYTES = 1 << 25
 """About how much of a store is in memory at once when it is counted."""
 LEAST_BLOCK = 256
@@ -110,6 +115,11 @@ class ReportStore(ABC):
                     f"The store has another question with the fingerprint {announcement.fingerprint}, which "
                     "does not happen by chance. Ask whoever signed it."
                 )
+            if not same and announcement.tokens and each.signed.announcement.tokens == announcement.tokens:
+                raise StoreError(
+                    f"The question {each.question.fingerprint} has the same key of tokens, so that a token "
+                    "would be good for both. Make a key for each with 'sourdine collect token-key'."
+                )
         return self._register(signed)
 
     @abstractmethod
@@ -181,7 +191,7 @@ class ReportStore(ABC):
         """What happened so far."""
 
     @abstractmethod
-    def snapshot(self, number: int, known: frozenset[int]) -> "Snapshot":
+    def snapshot(self, number: int, known: frozenset[int]) -> Snapshot:
         """What there is of a question at one moment; blocks that are known are named only."""
 
     @abstractmethod
@@ -347,106 +357,6 @@ def _outcome(
         return SubmissionOutcome(SubmissionStanding.STORED, len(content.rows), content.faults)
     is_same = checks[each.key] == each.check
     return SubmissionOutcome(SubmissionStanding.DUPLICATE if is_same else SubmissionStanding.CONFLICT)
-
-
-def random_numbers(count: int) -> Numbers:
-    """Numbers for reports, from 1 on, that nobody can guess and that fit into eight bytes with a sign."""
-    words = np.frombuffer(secrets.token_bytes(NUMBER * count), np.uint64)
-    return np.asarray(np.maximum(words >> np.uint64(1), np.uint64(1)), np.uint64)
-
-
-def packed_block(numbers: Numbers, rows: Bytes) -> bytes:
-    """Reports with their numbers before them, in the order of those."""
-    order = np.argsort(numbers)
-    content = np.empty((len(rows), NUMBER + rows.shape[1]), np.uint8)
-    content[:, :NUMBER] = numbers[order].astype(">u8").view(np.uint8).reshape(-1, NUMBER)
-    content[:, NUMBER:] = rows[order]
-    return content.tobytes()
-
-
-def unpacked_block(content: bytes, width: int) -> tuple[Numbers, Bytes]:
-    """The numbers and rows of a block."""
-    table = np.frombuffer(content, np.uint8).reshape(-1, NUMBER + width)
-    numbers = np.ascontiguousarray(table[:, :NUMBER]).view(">u8").reshape(-1).astype(np.uint64)
-    return numbers, table[:, NUMBER:]
-
-
-def loose_block(rows: Iterable[tuple[int, bytes]], width: int) -> tuple[Numbers, Bytes]:
-    """Loose reports as a block has them."""
-    listed = sorted(rows)
-    content = np.frombuffer(b"".join(row for _, row in listed), np.uint8).reshape(-1, width)
-    return np.array([number for number, _ in listed], np.uint64), content
-
-
-def sealed_text(sealed: Mapping[str, Counts]) -> str:
-    """Counts of removed reports, by period, as they are stored."""
-    return json.dumps({period: counts.to_json() for period, counts in sealed.items()})
-
-
-def sealed_counts(text: str | None) -> dict[str, Counts]:
-    """Counts of removed reports as they were stored, if there are any."""
-    return {period: Counts.from_json(each) for period, each in json.loads(text or "{}").items()}
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """What there is of a question at one moment: all its blocks with their periods, and some unknown ones."""
-
-    blocks: Mapping[int, str]
-    new: Mapping[int, bytes]
-    """The contents of blocks that were not known: of so many as a memory holds."""
-    loose: Sequence[tuple[str, bytes]]
-    sealed: Mapping[str, Counts]
-
-
-class RunningCounts:
-    """The counts of a question as they grow: each block is counted once, and always there is a recount.
-
-    What is counted is what is stored, so the two cannot differ; only the work is saved.
-    """
-
-    def __init__(self, store: ReportStore, number: int, question: Question) -> None:
-        self._store, self._number, self._question = store, number, question
-        self._blocks: frozenset[int] = frozenset()
-        self._counts: dict[str, Counts] = {}
-
-    def by_period(self, *, grouped: Callable[[str], bool] = lambda period: False) -> dict[str, Counts]:
-        """The counts of all reports that are stored now; of `grouped` periods only of those in blocks."""
-        width = self._question.oracle.width
-        while True:
-            there = self._store.snapshot(self._number, self._blocks)
-            if not self._blocks <= there.blocks.keys():  # some were removed, and are in the sealed counts
-                self._blocks, self._counts = frozenset(), {}
-                continue
-            for block, content in there.new.items():
-                self._add(self._counts, there.blocks[block], unpacked_block(content, width)[1])
-            self._blocks |= there.new.keys()
-            if self._blocks == there.blocks.keys():
-                break
-        found = dict(self._counts)
-        loose: dict[str, list[bytes]] = defaultdict(list)
-        for period, report in there.loose:
-            loose[period].append(report)
-        for period, some in loose.items():
-            if not grouped(period):
-                self._add(found, period, np.frombuffer(b"".join(some), np.uint8).reshape(-1, width))
-        for period, counts in there.sealed.items():
-            found[period] = found[period] + counts if period in found else counts
-        return dict(sorted(found.items()))
-
-    def _add(self, counts: dict[str, Counts], period: str, rows: Bytes) -> None:
-        new = self._question.tally(rows)
-        counts[period] = counts[period] + new if period in counts else new
-
-    def refresh(self) -> Counts:
-        """The counts of all reports that are stored now."""
-        none = self._question.tally(np.zeros((0, self._question.oracle.width), np.uint8))
-        return sum(self.by_period().values(), none)
-
-
-def recount(store: ReportStore, number: int, question: Question) -> Counts:
-    """The counts of all reports, read anew, in bounded memory."""
-    return RunningCounts(store, number, question).refresh()
 
 
 def line_faults(events: Mapping[tuple[int, str], int], number: int) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from sourdine.cli import app
 from sourdine.collector.announcement import SignedAnnouncement
-from sourdine.collector.period import today
+from sourdine.collector.period import KeptPeriod, today
 from tests.collector.parts import WORK, announced, lines, new_store, submission
 
 
@@ -93,3 +93,18 @@ def test_a_page_of_files(place: Path) -> None:
     )
     assert code == 0
     assert "300 reports so far" in (place / "p.html").read_text(encoding="utf-8")
+
+
+def test_an_export_of_several_periods_says_so(place: Path) -> None:
+    path = place / "reports.db"
+    store = new_store(str(path), announced(period=KeptPeriod.DAY))
+    store.write([submission(lines(20)), submission(lines(10, 1), period="2026-11-18")])
+    store.close()
+    export = ("collect", "export", WORK.fingerprint, "--store", path, "-o")
+    code, _, err = run(*export, place / "all.txt")
+    assert code == 0
+    assert "2 periods" in err
+    assert "--period" in err
+    assert run(*export, place / "one.txt", "--period", "2026-11-18")[2] == ""
+    told = json.loads(run(*export, place / "json.txt", "--json")[1])
+    assert told["periods"] == ["2026-11-17", "2026-11-18"]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+from sourdine.collector.blocks import recount
 from sourdine.collector.issuer import CodeStore
 from sourdine.collector.period import KeptPeriod
 from sourdine.collector.settings import open_store
-from sourdine.collector.store import recount
 from sourdine.collector.tokens.blind import new_key, public_text
 from tests.collector.client.serving import WAY
 from tests.collector.client.test_vectors import folder

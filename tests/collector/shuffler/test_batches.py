@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from benchmarks.servers import Server
+from sourdine.collector.blocks import recount
 from sourdine.collector.settings import open_store
-from sourdine.collector.shuffler.batches import drop_rest, seal_batch, settle, waiting_batches
-from sourdine.collector.store import ReportStore, StoredQuestion, recount
+from sourdine.collector.shuffler.batches import drop_rest, seal_batches, settle, waiting_batches
+from sourdine.collector.store import ReportStore, StoredQuestion
 from sourdine.local import GRR, Question
 from sourdine.local.lines import written
 from sourdine.testing import SeededBits
@@ -56,19 +57,19 @@ def values(rows: np.ndarray) -> list[int]:
 
 def test_too_few_reports_make_no_batch(place: str) -> None:
     store, question = store_with(place, 19)
-    assert seal_batch(store, question) is None
+    assert seal_batches(store, question) == []
     assert waiting_batches(store, question) == []
     assert recount(store, 1, NUMBERS).reports == 19
 
 
 def test_all_that_wait_are_one_batch_and_later_ones_another(place: str) -> None:
     store, question = store_with(place, 25)
-    first = seal_batch(store, question)
+    (first,) = seal_batches(store, question)
     assert first is not None
     assert sorted(values(first.rows)) == list(range(25))
-    assert seal_batch(store, question) is None
+    assert seal_batches(store, question) == []
     add(store, np.arange(100, 120))
-    second = seal_batch(store, question)
+    (second,) = seal_batches(store, question)
     assert second is not None
     assert sorted(values(second.rows)) == list(range(100, 120))
     waiting = {each.id: sorted(values(each.rows)) for each in waiting_batches(store, question)}
@@ -77,7 +78,7 @@ def test_all_that_wait_are_one_batch_and_later_ones_another(place: str) -> None:
 
 def test_a_batch_is_the_same_when_it_is_sent_again_and_gone_when_settled(place: str) -> None:
     store, question = store_with(place, 30)
-    seal_batch(store, question)
+    seal_batches(store, question)
     (one,), (again,) = waiting_batches(store, question), waiting_batches(store, question)
     assert one.id == again.id
     assert one.rows.tobytes() == again.rows.tobytes()
@@ -99,7 +100,7 @@ def test_the_order_is_by_chance(tmp_path: Path) -> None:
     store, question = store_with(str(tmp_path / "shuffler.db"), 0)
     for seed in range(60):
         add(store, np.arange(20))
-        seal_batch(store, question, SeededBits(seed))
+        seal_batches(store, question, SeededBits(seed))
         (batch,) = waiting_batches(store, question)
         places[values(batch.rows).index(0)] += 1
         settle(store, question, batch)
@@ -114,9 +115,20 @@ def test_a_failure_leaves_reports_where_they_were(place: str, monkeypatch: pytes
 
     monkeypatch.setattr(store, "add_block", fail)
     with pytest.raises(OSError):
-        seal_batch(store, question)
+        seal_batches(store, question)
     monkeypatch.undo()
     assert recount(store, 1, NUMBERS).reports == 25
-    batch = seal_batch(store, question)
+    (batch,) = seal_batches(store, question)
     assert batch is not None
     assert len(batch.rows) == 25
+
+
+def test_more_than_a_collector_takes_at_once_is_several_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, question = store_with(str(tmp_path / "shuffler.db"), 90)
+    monkeypatch.setattr("sourdine.collector.shuffler.batches.MOST_BATCH", 80)  # 40 reports of two bytes
+    made = seal_batches(store, question)
+    assert [len(each.rows) for each in made] == [30, 30, 30]
+    assert sorted(value for each in made for value in values(each.rows)) == list(range(90))
+    assert {each.id for each in waiting_batches(store, question)} == {each.id for each in made}

@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 from sourdine.audit import binomial
+from sourdine.collector.blocks import recount
 from sourdine.collector.period import KeptPeriod
 from sourdine.collector.settings import open_store
 from sourdine.collector.shuffler import batches
-from sourdine.collector.shuffler.batches import seal_batch, settle, waiting_batches
+from sourdine.collector.shuffler.batches import seal_batches, settle, waiting_batches
 from sourdine.collector.shuffler.claim import claim_of_batches
-from sourdine.collector.store import ReportStore, recount
+from sourdine.collector.store import ReportStore
 from sourdine.collector.submission import BodyKind, Submission
 from sourdine.local import GRR, Memo, Question
 from sourdine.local.lines import written
@@ -51,7 +52,7 @@ def passed_on(folder: Path, answer: int) -> tuple[np.ndarray, ReportStore]:
                 for row in rows
             ]
         )
-        seal_batch(shuffler, question)
+        seal_batches(shuffler, question)
         (batch,) = waiting_batches(shuffler, question)
         collector.write([Submission(1, batch.id, batch.rows.tobytes(), BodyKind.PACKED, "", True)])
         settle(shuffler, question, batch)

@@ -6,18 +6,22 @@ import secrets
 import urllib.error
 import urllib.request
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
+from sourdine.collector.blocks import recount
 from sourdine.collector.period import KeptPeriod, today
+from sourdine.collector.retention import prune
 from sourdine.collector.settings import CollectorSettings, open_store
 from sourdine.collector.shuffler.delivery import DeliveryFailed, pass_on
-from sourdine.collector.store import recount
+from sourdine.local import Question
 from tests.collector.parts import WORK, announced, lines, new_store, reports, running, submission
 
-SIGNED = announced(period=KeptPeriod.WHOLE, batch=20)
+SIGNED = announced(period=KeptPeriod.WHOLE, batch=20, retention=0)
 KEY = "ab" * 32
 PATH = f"/v1/questions/{WORK.fingerprint}/reports"
 
@@ -40,7 +44,8 @@ class Wire:
             async with running(self.settings) as client:
                 body = request.data
                 assert isinstance(body, bytes)
-                return (await client.ask("POST", PATH, dict(request.header_items()), body)).status
+                path = urlsplit(request.full_url).path
+                return (await client.ask("POST", path, dict(request.header_items()), body)).status
 
         status = asyncio.run(ask())
         self.statuses.append(status)
@@ -135,3 +140,50 @@ def test_a_shuffler_shows_nothing_of_what_it_has(tmp_path: Path) -> None:
             return [(await client.ask("GET", place)).status for place in places]
 
     assert asyncio.run(ask()) == [404] * 4
+
+
+def test_a_batch_that_is_not_taken_holds_up_no_other_question(tmp_path: Path, wire: Wire) -> None:
+    """The collector knows nothing of the first question: the second is passed on all the same."""
+    settings, lost = shuffler(tmp_path), Question(name="lost", oracle=WORK.oracle)
+    store = new_store(settings.store, announced(lost, period=KeptPeriod.WHOLE, batch=20), SIGNED)
+    store.write([submission(lines(20, question=lost), period=""), submission(lines(30), 2, period="")])
+    with pytest.raises(DeliveryFailed):
+        pass_on(settings, store, today())
+    assert counted(wire.settings.store) == 30
+    assert recount(store, 1, lost).reports == 20
+    assert recount(store, 2, WORK).reports == 0
+
+
+def test_what_was_taken_on_the_last_day_arrives_on_the_next(
+    tmp_path: Path, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = shuffler(tmp_path)
+    closes = SIGNED.announcement.closes
+    store = new_store(settings.store, SIGNED)
+    store.write([submission(lines(20), period="")])
+    monkeypatch.setattr("sourdine.collector.reception.today", lambda: closes + timedelta(days=1))
+    assert pass_on(settings, store, closes + timedelta(days=1)) == 1
+    assert wire.statuses == [201]
+    assert counted(wire.settings.store) == 20
+    store.write([submission(lines(20, 1), period="")])
+    wire.silent = 1
+    with pytest.raises(DeliveryFailed):
+        pass_on(settings, store, closes + timedelta(days=7))
+    collected = open_store(wire.settings.store)
+    (question,) = collected.questions()
+    prune(collected, replace(question, closed=""), closes + timedelta(days=7))
+    assert pass_on(settings, store, closes + timedelta(days=7)) == 1
+    assert wire.statuses == [201, 201, 200]
+
+
+def test_what_a_collector_takes_no_more_is_not_kept_for_ever(
+    tmp_path: Path, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, late = shuffler(tmp_path), SIGNED.announcement.closes + timedelta(days=8)
+    store = new_store(settings.store, SIGNED)
+    store.write([submission(lines(20), period="")])
+    monkeypatch.setattr("sourdine.collector.reception.today", lambda: late)
+    with pytest.raises(DeliveryFailed):
+        pass_on(settings, store, late)
+    assert wire.statuses == [410]
+    assert recount(store, 1, WORK).reports == 0

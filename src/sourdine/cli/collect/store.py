@@ -47,7 +47,8 @@ def status(*, store: StorePlace = "reports.db", as_json: AsJson = False) -> None
 
     Example: sourdine collect status --store reports.db
     """
-    from sourdine.collector.store import line_faults, recount
+    from sourdine.collector.blocks import recount
+    from sourdine.collector.store import line_faults
 
     with _open(store) as there:
         events = there.events()
@@ -111,6 +112,7 @@ def export(
     count = 0
     with _open(store) as there:
         each = _find(there, question)
+        periods = [] if period is not None else sorted(there.periods(each.number))
 
         def parts() -> Iterator[bytes]:
             nonlocal count
@@ -126,9 +128,21 @@ def export(
                 f"{output} exists already and is not written over. Choose another place with -o."
             ) from None
     if as_json:
-        show.document({"reports": str(output), "count": count, "specification": question})
+        show.document(
+            {
+                "reports": str(output),
+                "count": count,
+                "specification": question,
+                "periods": periods if period is None else [period],
+            }
+        )
         return
     show.line(f"Wrote {counted(count, 'report')} to {output}.")
+    if len(periods) > 1:
+        show.warn(
+            f"It holds {len(periods)} periods, and a device may have reported in each: intervals of all "
+            f"together would be too narrow. Export one at a time with --period, such as {periods[-1]}."
+        )
 
 
 def close(question: Fingerprint, *, store: StorePlace = "reports.db", as_json: AsJson = False) -> None:
@@ -138,8 +152,8 @@ def close(question: Fingerprint, *, store: StorePlace = "reports.db", as_json: A
 
     Example: sourdine collect close 1fdcfd3a8ee2a2ee --store reports.db
     """
+    from sourdine.collector.blocks import recount
     from sourdine.collector.period import today
-    from sourdine.collector.store import recount
 
     with _open(store) as there:
         each = _find(there, question)

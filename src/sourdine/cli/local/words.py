@@ -23,14 +23,15 @@ def words(
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     false_rate: Annotated[
         float, typer.Option(help="The chance, at most, that a word is told which nobody has.")
-    ] = 0.05,
+    ] = 0.02,
     keep: Annotated[int, typer.Option(help="How many prefixes are followed. More take longer.")] = 64,
     html: Annotated[Path | None, typer.Option("--html", help="A page with the words.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the words that many people have, in reports to a question about unlisted words.
 
-    Nobody has to list them beforehand. Shares are among the reports about whole words, a random part of all.
+    Nobody has to list them beforehand. Shares are among the reports that tell a word whole: a random part of
+    all, the larger the shorter a word is.
     Each interval holds with its confidence given that its word was found.
 
     Example: sourdine local words snack.json reports.txt
@@ -77,7 +78,7 @@ def _print(name: str, findings: "WordFindings") -> None:
     if rows:
         show.table(columns, rows, numbers=columns[1:])
     show.say(
-        f"{counted(findings.reports, 'report')}, of which {findings.whole:,} are about whole words: shares "
-        f"are among those. Words are told from a share of {findings.threshold:.4f} on. The chance that one "
-        f"of them is a word nobody has is at most {findings.false_rate:g}."
+        f"{counted(findings.reports, 'report')}, of which {findings.whole:,} tell all words whole; "
+        f"short ones are told by more. Words are told from a share of {findings.threshold:.4f} on at the "
+        f"latest. The chance that one of them is a word nobody has is at most {findings.false_rate:g}."
     )

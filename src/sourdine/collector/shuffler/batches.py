@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sourdine.collector.store import ReportStore, StoredQuestion, packed_block, random_numbers
+from sourdine.collector.announcement import MOST_BATCH
+from sourdine.collector.blocks import packed_block, random_numbers
+from sourdine.collector.store import ReportStore, StoredQuestion
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.local.oracle import Bytes
 from sourdine.local.shuffle import permutation
@@ -33,24 +35,29 @@ class Batch:
         return _BATCH + self.id.hex()
 
 
-def seal_batch(store: ReportStore, question: StoredQuestion, bits: Bits = SYSTEM) -> Batch | None:
-    """Make a batch of all reports that wait, if they are as many as was announced."""
+def seal_batches(store: ReportStore, question: StoredQuestion, bits: Bits = SYSTEM) -> list[Batch]:
+    """Make a batch of all reports that wait, if they are as many as was announced.
+
+    So many that a collector would not take them together are several batches, drawn at random.
+    """
     least = question.signed.announcement.batch
     try:
         store.begin_alone()
         rows = _rows(store, question, WAITING)
         if len(rows) < max(least, 1):
             store.rollback()
-            return None
-        batch = Batch(secrets.token_bytes(_ID), np.ascontiguousarray(rows[permutation(len(rows), bits)]))
+            return []
+        parts = np.array_split(rows[permutation(len(rows), bits)], -(-rows.nbytes // MOST_BATCH))
+        batches = [Batch(secrets.token_bytes(_ID), np.ascontiguousarray(part)) for part in parts]
         store.drop(question.number, WAITING)
-        content = packed_block(random_numbers(len(rows)), batch.rows)
-        store.add_block((question.number, batch.period), len(rows), content)
+        for batch in batches:
+            content = packed_block(random_numbers(len(batch.rows)), batch.rows)
+            store.add_block((question.number, batch.period), len(batch.rows), content)
         store.commit()
     except BaseException:
         store.rollback()
         raise
-    return batch
+    return batches
 
 
 def waiting_batches(store: ReportStore, question: StoredQuestion) -> list[Batch]:

@@ -4,8 +4,9 @@ import urllib.error
 import urllib.request
 from datetime import date
 
+from sourdine.collector.period import LATE
 from sourdine.collector.settings import CollectorSettings
-from sourdine.collector.shuffler.batches import Batch, drop_rest, seal_batch, settle, waiting_batches
+from sourdine.collector.shuffler.batches import Batch, drop_rest, seal_batches, settle, waiting_batches
 from sourdine.collector.store import ReportStore, StoredQuestion
 from sourdine.collector.submission import BodyKind
 
@@ -26,19 +27,28 @@ class DeliveryFailed(Exception):
 def pass_on(settings: CollectorSettings, store: ReportStore, day: date) -> int:
     """Make and send batches of all questions that have enough reports; how many were taken.
 
-    When a question is over, what is left of it is too little to be a batch, and is dropped.
+    When a question is over, what is left of it is too little to be a batch, and is dropped. Batches that were
+    refused or not answered are sent again for some days after that, and hold up nobody else's.
     """
-    taken = 0
+    taken, failed = 0, None
     for question in store.questions():
         if not question.signed.announcement.batch:
             continue
-        seal_batch(store, question)
+        seal_batches(store, question)
+        closes = question.signed.announcement.closes
         for batch in waiting_batches(store, question):
-            _send(settings, question, batch)
+            try:
+                _send(settings, question, batch)
+                taken += 1
+            except DeliveryFailed as problem:
+                failed = problem
+                if day <= closes + LATE:
+                    continue
             settle(store, question, batch)
-            taken += 1
-        if question.closed or day > question.signed.announcement.closes:
+        if question.closed or day > closes:
             drop_rest(store, question)
+    if failed is not None:
+        raise failed
     return taken
 
 

@@ -98,6 +98,15 @@ def blind(
     return BlindMessage(_octets(blinded, key), inverse)
 
 
+def is_blinded(key: rsa.RSAPublicKey, blinded: bytes) -> bool:
+    """Whether something may be a blinded message for a key.
+
+    A product with a random power is none of 0, 1 and n - 1, whose roots everybody knows.
+    """
+    n = key.public_numbers().n
+    return len(blinded) == _length(key) and 1 < int.from_bytes(blinded, "big") < n - 1
+
+
 def blind_sign(key: rsa.RSAPrivateKey, blinded: bytes) -> bytes:
     """The signature of a blinded message.
 
@@ -108,7 +117,7 @@ def blind_sign(key: rsa.RSAPrivateKey, blinded: bytes) -> bytes:
     numbers = key.private_numbers()
     n, e = numbers.public_numbers.n, numbers.public_numbers.e
     value = int.from_bytes(blinded, "big")
-    if len(blinded) != _length(key.public_key()) or not 0 < value < n:
+    if not is_blinded(key.public_key(), blinded):
         raise InvalidParameter(
             "This is no blinded message for this key. Blind it with the key of the question."
         )

@@ -1,9 +1,8 @@
 """The search for words that many have: prefixes of three letters, then of six, the best kept each time.
 
 A word is tested once, at the part that it is over with, on all reports of that length and of longer ones:
-those tell the same of it. Reports of each length are those of other devices, so that what led to a prefix does
-not bend the counts of the words behind it: a word that nobody has is supported by Bin(n, 1/g) of n reports,
-exactly.
+those tell the same of it. Reports of each length are of other devices, so that what led to a prefix does not
+bend the counts of the words behind it: a word that nobody has is supported by Bin(n, 1/g) of n reports.
 """
 
 from collections.abc import Callable
@@ -23,11 +22,11 @@ from sourdine.local.words.tree import WordTree
 
 KEEP = 64
 """How many prefixes are followed, unless told otherwise."""
-FALSE_RATE = 0.01
+FALSE_RATE = 0.02
 """The chance of telling a word that nobody has, at most, unless told otherwise."""
 _LEAST_RATE = Fraction(1, 10**12)
 _STEPS = 60  # of a bisection
-_EVEN = 0.2  # the part of a rate that all prefixes share evenly
+_EVEN = 0.1  # the part of a rate that all prefixes share evenly
 
 
 @dataclass(frozen=True)
@@ -133,15 +132,13 @@ def words_document(question: Question, findings: WordFindings) -> dict[str, obje
     }
 
 
-def least_share(
-    oracle: WordTree, reports: int, *, keep: int = KEEP, false_rate: float = FALSE_RATE
-) -> float:
+def least_share(oracle: WordTree, reports: int, *, keep: int = KEEP, false_rate: float = FALSE_RATE) -> float:
     """The share of devices from which on a long word is found more often than not, with so many reports.
 
     Words that are over some letters earlier are found from less on.
 
     >>> round(least_share(WordTree(epsilon=4), 1_000_000), 4)
-    0.0034
+    0.0033
     """
     owner = "least_share"
     count = check.integer(owner, "reports", reports, 1, 1 << 40)
@@ -182,9 +179,7 @@ def _tell(telling: PartReports, prefixes: Ints, parts: Ints, least: Ints) -> _To
     return _Told(np.concatenate(words), np.concatenate(supports), np.concatenate(asked), len(telling))
 
 
-def _best(
-    about: PartReports, prefixes: Ints, weights: Floats, parts: Ints, keep: int
-) -> tuple[Ints, Floats]:
+def _best(about: PartReports, prefixes: Ints, weights: Floats, parts: Ints, keep: int) -> tuple[Ints, Floats]:
     """The longer prefixes that are the most likely ones, and what part of a rate each should have.
 
     A prefix counts by its deviation from chance, and by what was found of the shorter one before.
@@ -201,27 +196,17 @@ def _best(
     order = np.argsort(-scores, kind="stable")[:keep]
     owner, part = np.divmod(places[order], len(parts))
     longer = np.concatenate([prefixes[owner], parts[part][:, None]], axis=1)
-    return longer, _weights(deviations[order], len(parts))
+    return longer, _weights(deviations[order], len(parts) / weights[owner])
 
 
-def _weights(deviations: Floats, parts: int) -> Floats:
-    """How a rate is shared out to prefixes that deviated so much, in whole 1.
+def _weights(deviations: Floats, rivals: Floats) -> Floats:
+    """How a rate is shared out to prefixes that deviated so much, each among so many rivals; in all 1.
 
-    Most goes to those behind which a word is neither sure to be found nor hopeless: the weights that find the
-    most of tests whose means are these deviations (Roeder, Wasserman 2009). A fifth is shared evenly.
+    In proportion to how likely somebody has them: one to as many of its rivals as deviate more by chance. A
+    tenth is shared evenly.
     """
-    means = np.clip(deviations, 0.5, None)
-    low, high = 0.0, 1000.0
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        if float(ndtr(-(means / 2 + middle / means)).sum()) * parts > FALSE_RATE:
-            low = middle
-        else:
-            high = middle
-    best = ndtr(-(means / 2 + high / means))
-    total = float(best.sum())
-    even = np.full(len(means), 1 / len(means))
-    weights = _EVEN * even + (1 - _EVEN) * (best / total if total > 0 else even)
+    likely = 1 / (1 + rivals * ndtr(-deviations))
+    weights = _EVEN / len(likely) + (1 - _EVEN) * likely / likely.sum()
     # rounding may not make them more than 1 together
     return np.asarray(weights * (1 - 1e-12) / max(1.0, float(weights.sum())))
 
