@@ -8,7 +8,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from sourdine.local.estimate import Counts
 from sourdine.local.lines import Numbers
 from sourdine.local.oracle import Bytes
 from sourdine.local.question import Question
-
-if TYPE_CHECKING:
-    from sourdine.collector.store import ReportStore
 
 NUMBER = 8
 """The bytes of a report's number."""
@@ -74,13 +71,20 @@ class Snapshot:
     sealed: Mapping[str, Counts]
 
 
+class Countable(Protocol):
+    """What has reports in blocks, as a store does."""
+
+    def snapshot(self, number: int, known: frozenset[int]) -> Snapshot:
+        """What there is of a question at one moment; blocks that are known are named only."""
+
+
 class RunningCounts:
     """The counts of a question as they grow: each block is counted once, and always there is a recount.
 
     What is counted is what is stored, so the two cannot differ; only the work is saved.
     """
 
-    def __init__(self, store: "ReportStore", number: int, question: Question) -> None:
+    def __init__(self, store: Countable, number: int, question: Question) -> None:
         self._store, self._number, self._question = store, number, question
         self._blocks: frozenset[int] = frozenset()
         self._counts: dict[str, Counts] = {}
@@ -119,6 +123,6 @@ class RunningCounts:
         return sum(self.by_period().values(), none)
 
 
-def recount(store: "ReportStore", number: int, question: Question) -> Counts:
+def recount(store: Countable, number: int, question: Question) -> Counts:
     """The counts of all reports, read anew, in bounded memory."""
     return RunningCounts(store, number, question).refresh()

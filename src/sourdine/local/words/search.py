@@ -81,7 +81,7 @@ def find_words(
     valid = np.flatnonzero(written(oracle.alphabet))
     over = ends(valid)
     prefixes, weights = np.zeros((1, 0), np.int64), np.ones(1)
-    told: list[_Told] = []
+    classes: list[_WordClass] = []
     candidates, greatest = 0, 0.0
     for level in range(oracle.depth):
         last = level + 1 == oracle.depth
@@ -92,13 +92,13 @@ def find_words(
         candidates += len(prefixes) * len(possible)
         least = [_threshold(len(telling), oracle.channel.q, each) for each in rates.tolist()]
         greatest = max(greatest, max(least) / max(len(telling), 1))
-        told.append(_tell(telling, prefixes, possible, np.array(least)))
+        classes.append(_tell(telling, prefixes, possible, np.array(least)))
         if not last:
             own = levels == level
             about = PartReports.of(oracle, responses[own], seeds[own], level)
             prefixes, weights = _best(about, prefixes, weights, valid[~over], keep)
     return WordFindings(
-        words=_found(oracle, told, level_of_confidence),
+        words=_read(oracle, classes, level_of_confidence),
         reports=len(rows),
         whole=int((levels == oracle.depth - 1).sum()),
         candidates=candidates,
@@ -151,7 +151,7 @@ def least_share(oracle: WordTree, reports: int, *, keep: int = KEEP, false_rate:
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
+class _WordClass:
     """Words of one length that reached what was asked of them."""
 
     words: Ints
@@ -167,16 +167,18 @@ def _class_share(oracle: WordTree, level: int) -> float:
     return 0.5 if level + 1 == oracle.depth else 0.5 / (oracle.depth - 1)
 
 
-def _tell(telling: PartReports, prefixes: Ints, parts: Ints, least: Ints) -> _Told:
+def _tell(telling: PartReports, prefixes: Ints, parts: Ints, least: Ints) -> _WordClass:
     """The words behind prefixes that are over with one of the parts, and have as much support as is asked."""
-    words, supports, asked = [], [], []
+    words, supports, thresholds = [], [], []
     for prefix, threshold in zip(prefixes, least.tolist(), strict=True):
         counts = telling.supports(prefix, parts)
         top = np.flatnonzero(counts >= threshold)
         words.append(np.concatenate([np.tile(prefix, (len(top), 1)), parts[top, None]], axis=1))
         supports.append(counts[top])
-        asked.append(np.full(len(top), threshold))
-    return _Told(np.concatenate(words), np.concatenate(supports), np.concatenate(asked), len(telling))
+        thresholds.append(np.full(len(top), threshold))
+    return _WordClass(
+        np.concatenate(words), np.concatenate(supports), np.concatenate(thresholds), len(telling)
+    )
 
 
 def _best(about: PartReports, prefixes: Ints, weights: Floats, parts: Ints, keep: int) -> tuple[Ints, Floats]:
@@ -211,16 +213,22 @@ def _weights(deviations: Floats, rivals: Floats) -> Floats:
     return np.asarray(weights * (1 - 1e-12) / max(1.0, float(weights.sum())))
 
 
-def _found(oracle: WordTree, told: list[_Told], confidence: float) -> tuple[FoundWord, ...]:
-    found: list[FoundWord] = []
-    for each in told:
+def _read(oracle: WordTree, classes: list[_WordClass], confidence: float) -> tuple[FoundWord, ...]:
+    words: list[FoundWord] = []
+    for each in classes:
         value = oracle.channel.estimate(each.supports / max(each.reports, 1))
         lower, upper = _intervals(oracle, each, confidence)
-        found += [
-            FoundWord(read(word, oracle.alphabet), *map(float, numbers), each.reports)
-            for word, *numbers in zip(each.words, value, lower, upper, strict=True)
+        words += [
+            FoundWord(
+                word=read(word, oracle.alphabet),
+                value=float(value[i]),
+                lower=float(lower[i]),
+                upper=float(upper[i]),
+                reports=each.reports,
+            )
+            for i, word in enumerate(each.words)
         ]
-    return tuple(sorted(found, key=lambda each: -each.value))
+    return tuple(sorted(words, key=lambda each: -each.value))
 
 
 def _at_least(count: Floats | Ints, of: int, chance: Floats | float) -> Floats:
@@ -242,15 +250,17 @@ def _threshold(reports: int, chance: float, rate: float) -> int:
     return low
 
 
-def _intervals(oracle: WordTree, told: _Told, confidence: float) -> tuple[Floats, Floats]:
+def _intervals(oracle: WordTree, word_class: _WordClass, confidence: float) -> tuple[Floats, Floats]:
     """The shares under which a support as far out is not unlikely, given that it reaches the threshold."""
     tail = (1 - confidence) / 2
     p, q = oracle.channel
-    supports = told.supports
+    supports = word_class.supports
 
     def above(share: Floats, counts: Ints) -> Floats:
         chance = q + share * (p - q)
-        return _at_least(counts, told.reports, chance) / _at_least(told.least, told.reports, chance)
+        return _at_least(counts, word_class.reports, chance) / _at_least(
+            word_class.least, word_class.reports, chance
+        )
 
     # the chance of as much support or more rises with the share, that of as little falls
     lower = _cross(lambda share: above(share, supports) > tail, len(supports))

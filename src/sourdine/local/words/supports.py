@@ -62,7 +62,7 @@ class PartReports:
         for factor, places in enumerate(tables.places, 1):
             sums += by_factor[factor][places]
         counted = _walsh_hadamard(sums)[parts // cut]
-        return np.rint((len(rest) + counted) / order).astype(np.int64)
+        return np.asarray(np.rint((len(rest) + counted) / order), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
