@@ -11,6 +11,7 @@ floats, and what that can add is counted.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -24,6 +25,7 @@ from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 
 LIMIT = (1 << 62) - 1  # two numbers within the limit add up without overflow
 _FAR = 1 << 1000  # beyond every limit, and still a float
+_CHUNK = 1 << 16
 _WHOLE = int | np.integer
 _REAL = float | np.floating
 
@@ -152,7 +154,11 @@ def _integers(owner: str, array: NDArray[Any]) -> NDArray[np.int64]:
         )
     if array.dtype == np.uint64:
         array = np.minimum(array, np.uint64(LIMIT))
-    return np.clip(array.astype(np.int64), -LIMIT, LIMIT)
+    whole: NDArray[np.int64] = array.astype(np.int64, order="C")  # a copy, which may be overwritten
+    flat = whole.reshape(-1)
+    for part in _chunks(flat.size):
+        np.clip(flat[part], -LIMIT, LIMIT, out=flat[part])
+    return whole
 
 
 def from_units(units: NDArray[np.int64], granularity: Fraction | None) -> NDArray[np.generic]:
@@ -167,7 +173,19 @@ def error_from_units(units: int, granularity: Fraction | None) -> float:
 
 def plus(units: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.int64]:
     """Their sum, clipped to the limit (post-processing)."""
-    return np.clip(units + np.clip(noise, -LIMIT, LIMIT), -LIMIT, LIMIT)
+    total = np.empty(units.shape, np.int64)
+    flat, many, much = total.reshape(-1), units.reshape(-1), noise.reshape(-1)
+    for part in _chunks(flat.size):
+        out = flat[part]
+        np.clip(much[part], -LIMIT, LIMIT, out=out)
+        out += many[part]
+        np.clip(out, -LIMIT, LIMIT, out=out)
+    return total
+
+
+def _chunks(size: int) -> Iterator[slice]:
+    """Parts that stay in a processor's memory between two passes over them."""
+    return (slice(start, start + _CHUNK) for start in range(0, size, _CHUNK))
 
 
 def distance_units(distance: Distance, granularity: Fraction | None) -> Fraction:

@@ -3,8 +3,6 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sourdine.core.randomness import exact
 from sourdine.testing import ScriptedBits, SeededBits
@@ -132,31 +130,6 @@ def test_bernoulli_coins_follow_their_law(count: int) -> None:
     odds = 1.5 * np.exp(0.25)
     coins = exact.bernoulli_odds(Fraction(1, 4), Fraction(3, 2), count, bits)
     assert fit(coins * 1, {0: 1 / (1 + odds), 1: odds / (1 + odds)}) > ALARM
-    kept = exact.bernoulli_exp(np.full(count, 7, dtype=np.int64), Fraction(1, 9), bits)
-    assert fit(kept * 1, {0: 1 - np.exp(-7 / 9), 1: np.exp(-7 / 9)}) > ALARM
-
-
-@pytest.mark.parametrize("digits", [64, 128, 192])
-def test_an_exponential_coin_on_the_edge_is_settled_by_balls(digits: int) -> None:
-    mpmath.mp.prec = 400
-    at = int(mpmath.exp(mpmath.mpf(-5) / 7) * mpmath.mpf(2) ** digits)
-    for offset, expected in [(-1, True), (1, False)]:
-        value = at + offset
-        words = [value >> shift & (2**64 - 1) for shift in range(digits - 64, -1, -64)]
-        bits = ScriptedBits(words)
-        assert bool(exact.bernoulli_exp(np.array([5]), Fraction(1, 7), bits)[0]) is expected
-        assert bits.left == 0
-
-
-@given(st.integers(0, 2**62), st.fractions(min_value=Fraction(1, 2**61), max_value=4))
-def test_the_float_filter_is_never_wrong(units: int, rate: Fraction) -> None:
-    """A uniform two margins away from the true probability is on the side the float says."""
-    mpmath.mp.prec = 300
-    p = mpmath.exp(-mpmath.mpf(units) * rate.numerator / rate.denominator)
-    for shift, expected in [(-2, True), (2, False)]:
-        word = int((p + shift * mpmath.mpf(2) ** -40) * 2**64)
-        if 0 <= word < 2**64:
-            assert bool(exact.bernoulli_exp(np.array([units]), rate, ScriptedBits([word]))[0]) is expected
 
 
 def test_negative_gaussians_begin_at_minus_one() -> None:
@@ -164,3 +137,29 @@ def test_negative_gaussians_begin_at_minus_one() -> None:
     samples = exact.gaussian(Fraction(1000**2), 400_000, SeededBits(16))
     near = samples[np.abs(samples) <= 8]
     assert fit(near, dict.fromkeys(range(-8, 9), 1 / 17)) > ALARM
+
+
+def test_negative_laplaces_begin_at_minus_one() -> None:
+    samples = exact.laplace(Fraction(1000), 400_000, SeededBits(17))
+    near = samples[np.abs(samples) <= 8]
+    weights = np.exp(-np.abs(np.arange(-8, 9)) / 1000)
+    law = dict(zip(range(-8, 9), (weights / weights.sum()).tolist(), strict=True))
+    assert fit(near, law) > ALARM
+    assert fit(np.where(near == -1, 0, near), law) < ALARM
+
+
+@pytest.mark.parametrize("scale", [Fraction(33), Fraction(2**46)])
+def test_laplace_at_the_ends_of_a_construction_follows_its_law(scale: Fraction) -> None:
+    """One step above the largest single table, and above the largest block that fits in a word."""
+    check_laplace(scale, 150_000)
+
+
+def test_what_is_drawn_in_small_calls_follows_the_law_too() -> None:
+    """A small call searches for all its samples, on a path of its own."""
+    bits = SeededBits(18)
+    laplace = np.concatenate([exact.laplace(Fraction(100), 4096, bits) for _ in range(20)])
+    assert fit(laplace, laplace_law(100)) > ALARM
+    assert fit(laplace, laplace_law(110)) < ALARM
+    gaussian = np.concatenate([exact.gaussian(Fraction(200**2), 4096, bits) for _ in range(20)])
+    assert fit(gaussian, gaussian_law(200)) > ALARM
+    assert fit(gaussian, gaussian_law(220)) < ALARM

@@ -12,7 +12,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-_ZEROS = bytes(1 << 20)
+ZEROS = bytes(1 << 20)
 _DIRECT = 512  # below this many bytes, asking the system directly is quicker than keying a cipher
 
 
@@ -50,9 +50,9 @@ def keystream(key: bytes, size: int, counter: int = 0) -> NDArray[np.uint8]:
     cipher = Cipher(algorithms.AES(key), modes.CTR(counter.to_bytes(16, "big"))).encryptor()
     out = np.empty(size + 15, dtype=np.uint8)  # update_into wants room for one block less a byte
     view = memoryview(out)  # type: ignore[arg-type]
-    for start in range(0, size, len(_ZEROS)):
-        step = min(len(_ZEROS), size - start)
-        cipher.update_into(memoryview(_ZEROS)[:step], view[start:])
+    for start in range(0, size, len(ZEROS)):
+        step = min(len(ZEROS), size - start)
+        cipher.update_into(memoryview(ZEROS)[:step], view[start:])
     return out[:size]
 
 

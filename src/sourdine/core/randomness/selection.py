@@ -29,14 +29,14 @@ from sourdine.core import grid
 from sourdine.core.balls import exponential, precision
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.exact import exp_coin
+from sourdine.core.randomness.ceiling import exp_coin
 
 Scores = NDArray[np.int64] | NDArray[np.float64]
 Floats = NDArray[np.float64]
 
 MOST_CANDIDATES = 1 << 20
 _HIGHEST = 2.0**62  # scores of floats are clipped here, so that their gaps stay finite
-_MARGIN = 2.0**-40  # far above the error of a float64 exponential, as in exact.bernoulli_exp
+_MARGIN = 2.0**-40  # far above the error of a float64 exponential, as in ceiling.bernoulli_exp
 _GUARD = 128  # bits of precision beyond those drawn
 _CHUNK = 1 << 16  # scores handled at once, so that the arrays stay in the cache
 

@@ -13,10 +13,12 @@ at the ambient precision, and a bound on the sum of all the others.
 """
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from flint import arb, ctx, fmpz
@@ -159,10 +161,12 @@ def _square_tail(variance: Fraction, width: int, start: int) -> arb:
 
 
 _GUARD = 128  # bits of precision beyond the 64 compared
-_CELLS = 1 << 16
+_TAIL = 16  # bits by which the tail that is cut off is lighter than the last bit compared
+CELL_BITS = 16
+_CELLS = 1 << CELL_BITS
 _MOST = 1 << 24  # outcomes a table may need; every scale that mechanisms allow needs far fewer
 _CHUNK = 1 << 16  # samples handled at once, so that the arrays stay in the cache
-_STEADY = 1 << 12  # so few samples are all searched: rare outcomes share cells, and a search would show
+STEADY = 1 << 12  # so few samples are all searched: rare outcomes share cells, and a search would show
 
 
 class CdfTable:
@@ -171,21 +175,24 @@ class CdfTable:
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
         self._thresholds = self._certify()
-        self._guide = self._cells()
-        self._zeros, self._ones = (int(np.count_nonzero(self._guide == outcome)) for outcome in (0, 1))
+        self.guide = self._cells()
+        self._zeros, self._ones = (int(np.count_nonzero(self.guide == outcome)) for outcome in (0, 1))
 
     def sample(self, count: int, bits: Bits) -> NDArray[np.int64]:
         """`count` independent outcomes."""
-        if count <= _STEADY:
-            return self._search(sixteens(bits, count), bits)
         out = np.empty(count, dtype=np.int64)
         for start in range(0, count, _CHUNK):
             part = out[start : start + _CHUNK]
-            cells = sixteens(bits, len(part))
-            part[:] = self._guide[cells]
-            open_ = np.flatnonzero(part < 0)
-            if len(open_):
-                part[open_] = self._search(cells[open_], bits)
+            part[:] = self.settle(sixteens(bits, len(part)), bits)
+        return out
+
+    def settle(self, cells: NDArray[np.uint16], bits: Bits) -> NDArray[Any]:
+        """The outcomes of uniform numbers that begin with these cells."""
+        if len(cells) <= STEADY:
+            return self.search(cells, bits)
+        out = self.guide.take(cells)
+        open_ = np.flatnonzero(out < 0)
+        out[open_] = self.search(cells[open_], bits)
         return out
 
     def coins(self, count: int, bits: Bits) -> NDArray[np.bool_]:
@@ -193,15 +200,16 @@ class CdfTable:
 
         The cells that settle 1 are the last ones, those that settle 0 the first; what is between is searched.
         """
-        if count <= _STEADY:
-            return self._search(sixteens(bits, count), bits).astype(np.bool_)
+        if count <= STEADY:
+            return self.search(sixteens(bits, count), bits).astype(np.bool_)
         cells = sixteens(bits, count)
         heads: NDArray[np.bool_] = cells >= _CELLS - self._ones
         open_ = np.flatnonzero(cells - np.uint16(self._zeros) < _CELLS - self._ones - self._zeros)
-        heads[open_] = self._search(cells[open_], bits)
+        heads[open_] = self.search(cells[open_], bits)
         return heads
 
-    def _search(self, cells: NDArray[np.uint16], bits: Bits) -> NDArray[np.int64]:
+    def search(self, cells: NDArray[np.uint16], bits: Bits) -> NDArray[np.int64]:
+        """The same, by 48 more bits for each."""
         words = bits.words(len(cells)) >> np.uint64(16) | cells.astype(np.uint64) << np.uint64(48)
         places = np.searchsorted(self._thresholds, words).astype(np.int64)
         last = len(self._thresholds) - 1
@@ -240,20 +248,31 @@ class CdfTable:
         The last of a finite law is 1 and is left out. An endless law is cut where the rest weighs less
         than the precision, so that its last threshold is the last word there is.
         """
-        count = self._weights.size or 64
-        while not self._weights.rest(count) * (fmpz(1) << (ctx.prec - _GUARD // 2)) <= 1:
-            count *= 2
-            if count > _MOST:
-                raise ArithmeticError("The weights of a law do not fall as they should.")
+        count = self._weights.size or self._reach(ctx.prec - _GUARD + _TAIL)
         sums = list(accumulate(self._weights.first(count)))
         total = sums[-1] + up_to(self._weights.rest(count))
         return [part / total for part in (sums[:-1] if self._weights.size else sums)]
 
+    def _reach(self, digits: int) -> int:
+        """The least number of outcomes beyond which the weights add up to at most 2^-digits."""
+
+        def light(count: int) -> bool:
+            return bool(self._weights.rest(count) * (fmpz(1) << digits) <= 1)
+
+        count = 64
+        while not light(count):
+            count *= 2
+            if count > _MOST:
+                raise ArithmeticError("The weights of a law do not fall as they should.")
+        return bisect_left(range(count), 1, key=light, lo=count // 2 if count > 64 else 1)
+
     def _cells(self) -> NDArray[np.int32]:
         """The outcome each 16-bit cell settles, or -1 where a threshold lies in it or beside it."""
-        first = np.arange(_CELLS, dtype=np.uint64) << np.uint64(48)
-        before = np.searchsorted(self._thresholds, np.maximum(first, 1) - np.uint64(1), side="left")
-        until = np.searchsorted(self._thresholds, first + np.uint64((1 << 48) - 1), side="right")
+        shift, last = np.uint64(64 - CELL_BITS), np.uint64((1 << 64) - 2)
+        after = np.minimum(self._thresholds, last) + np.uint64(1)  # a threshold may be one more than it says
+        until = np.cumsum(np.bincount((self._thresholds >> shift).view(np.int64), minlength=_CELLS))
+        before = np.cumsum(np.bincount((after >> shift).view(np.int64), minlength=_CELLS))
+        before = np.concatenate([[0], before[:-1]])
         return np.where(before == until, before, -1).astype(np.int32)
 
 

@@ -13,7 +13,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.loss import BoundedRangeLaw, PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.randomness.exact import exp_coin
+from sourdine.core.randomness.ceiling import exp_coin
 from sourdine.core.randomness.selection import choose_segments, places_in
 from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks
 from sourdine.tables.quantiles.method import MOST_PLACES, Ints, QuantileMethod, Targets, around, gap_at
