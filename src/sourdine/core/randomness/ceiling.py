@@ -132,9 +132,9 @@ class CeilingSampler:
     def _fill(self, out: Ints, places: NDArray[np.intp], words: Words, bits: Bits) -> None:
         """Fill in open places, as often as some are refused."""
         while len(places):
-            numbers, kept = self._settle(words, bits)
+            numbers, heads = self._settle(words, bits)
             out[places] = numbers
-            places = places[~kept]
+            places = places[~heads]
             words = bits.words(len(places))
 
     def _quick(
