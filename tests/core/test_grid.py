@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import grid
 from sourdine.core.distance import Distance, root_above
@@ -214,3 +214,14 @@ def test_the_largest_integers_on_the_coarsest_grids() -> None:
         0,
         0,
     ]
+
+
+@pytest.mark.parametrize(
+    "values", [[-3, 0, 7, 12], np.array([-3, 0, 7, 12]), np.array([-3, 0, 7, 12], np.int8)]
+)
+def test_places_are_clipped(values: list[int] | NDArray[np.int64]) -> None:
+    before = np.array(values)
+    assert grid.places("Owner", values, 9).tolist() == [0, 0, 7, 9]
+    assert np.array_equal(values, before)  # what was given stays as it was
+    assert grid.places("Owner", np.array([2**64 - 1], np.uint64), 9).tolist() == [9]
+    assert grid.places("Owner", np.ma.array([5, 6], mask=[True, False]), 9).tolist() == [0, 6]

@@ -161,6 +161,14 @@ def _integers(owner: str, array: NDArray[Any]) -> NDArray[np.int64]:
     return whole
 
 
+def places(owner: str, values: ArrayLike, last: int) -> NDArray[np.int64]:
+    """Whole numbers clipped to 0 .. last."""
+    if isinstance(values, np.ndarray) and values.dtype == np.int64 and type(values) is np.ndarray:
+        return np.clip(values, 0, last)
+    units = to_units(owner, values, None)
+    return np.clip(units, 0, last, out=units)
+
+
 def from_units(units: NDArray[np.int64], granularity: Fraction | None) -> NDArray[np.generic]:
     """Steps of the grid as values again: integers stay integers, reals become floats."""
     return units if granularity is None else units * float(granularity)

@@ -134,8 +134,7 @@ class KaryResponse(Response):
         flat, others = array.reshape(-1), self.categories - 1
         reports = np.empty(flat.size, np.int64)
         for start in range(0, max(flat.size, 1), _CHUNK):
-            truth = grid.to_units(type(self).__name__, flat[start : start + _CHUNK], None)
-            np.clip(truth, 0, others, out=truth)
+            truth = grid.places(type(self).__name__, flat[start : start + _CHUNK], others)
             heads = exact.bernoulli_odds(self.epsilon, Fraction(1, others), truth.size, bits)
             other = exact.narrow_uniform(others, truth.size, bits)
             short = truth.astype(other.dtype)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sourdine.core.randomness import packed
+from sourdine.core.randomness import branches, packed
 from sourdine.core.randomness.bits import Bits
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
@@ -114,6 +114,38 @@ def test_the_work_does_not_tell_the_outcome(count: int) -> None:
         packed.bernoulli_odds(Fraction(-1), count, bits)
         sizes.add(tuple(len(words) for words in bits.given))
     assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("count", [5000, 70_000])
+def test_nor_does_the_work_of_tables(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that need more than 16 bits are as many as are ever needed."""
+    sizes = []
+    words = branches.Branch.words
+
+    def record(branch: branches.Branch, size: int) -> NDArray[np.uint64]:
+        sizes.append(size)
+        return words(branch, size)
+
+    monkeypatch.setattr(branches.Branch, "words", record)
+    for seed in range(8):
+        packed.bernoulli_odds(Fraction(-1), count, SeededBits(seed))
+    assert len(sizes) == 8 * -(-8 * count // branches.BLOCK)
+    assert len(set(sizes)) == len(set(sizes[: len(sizes) // 8]))
+
+
+@pytest.mark.parametrize(
+    "p", [packed.Odds(Fraction(-1)), packed.Share(Fraction(1, 3)), packed.Odds(Fraction(512))]
+)
+def test_cells_settle_bytes_as_often_as_they_may(p: packed.Share | packed.Odds) -> None:
+    """Renaming cells loses none: an outcome has all that lie wholly within its part of the unit interval."""
+    made = packed._bytes(p)
+    settled = np.bincount(made._outcomes[len(made._open) :], minlength=256)
+    assert settled.sum() + len(made._open) == 1 << 16
+    assert len(np.unique(made._open)) == len(made._open)
+    chance = float(p.first(200)) / 2.0**200
+    for byte, share in byte_law(chance).items():
+        assert settled[byte] <= share * 2**16 + 1e-6
+        assert settled[byte] >= share * 2**16 - 4
 
 
 @pytest.mark.parametrize("digits", range(7))

@@ -5,10 +5,14 @@ with p by a fair chance or decides: where p has a 1 and U a 0 the coin is true, 
 is false. So a random word tells of 64 coins which are still open after one more digit, and an open coin is
 held at what the next digit would make it.
 
+Many words are made otherwise: eight coins together have 256 outcomes, whose law is a certified table, and 16
+bits nearly always settle one of them. That is exact as well, and takes a sixth of the bits.
+
 The digit that decides also gives the outcome away, so the work must not show how far a coin went: all words
 go through the first digits, and then a fixed number of places, as many as are ever needed, goes on to 64
-digits whether they hold open coins or not. The places are too few once in 2^63 calls, and a coin is open
-after 64 digits once in 2^64: then, and only then, are there more steps.
+digits whether they hold open coins or not; in tables, a fixed number of bytes is searched. The places are too
+few once in 2^63 calls, and a coin is open after 64 digits once in 2^64: then, and only then, are there more
+steps.
 """
 
 import math
@@ -23,6 +27,8 @@ from numpy.typing import NDArray
 
 from sourdine.core.balls import exponential, floor_scaled, precision
 from sourdine.core.randomness.bits import Bits
+from sourdine.core.randomness.branches import Branch, in_branches, room
+from sourdine.core.randomness.table import CELL_BITS, CdfTable, WeightTerms, table
 
 Words = NDArray[np.uint64]
 _PART = 1 << 14  # words that pass the first digits together, so that they stay in the cache
@@ -30,6 +36,8 @@ _BLOCK = 1 << 16  # words whose open coins go on together
 _ALL = 12  # digits that every word passes
 _STEP = 64  # digits that are read at once
 _RARE = 44  # -ln of how often the places for open coins are too few
+_MANY = 1 << 12  # words from which on bytes are drawn from a table
+_BYTES = 1 << 17  # bytes drawn from it at once, so that they stay in the cache
 
 
 class BinaryDigits(Hashable, Protocol):
@@ -37,6 +45,10 @@ class BinaryDigits(Hashable, Protocol):
 
     def first(self, count: int, /) -> int:
         """floor(2^count p)."""
+        ...
+
+    def weights(self) -> WeightTerms:
+        """Of the 256 outcomes of eight coins."""
         ...
 
 
@@ -48,6 +60,10 @@ class Share:
 
     def first(self, count: int) -> int:
         return math.floor(self.p * (1 << count))
+
+    def weights(self) -> WeightTerms:
+        shares = [self.p**ones * (1 - self.p) ** (8 - ones) for ones in range(9)]
+        return WeightTerms(tuple(shares[byte.bit_count()] for byte in range(256)), (0,) * 256)
 
 
 @dataclass(frozen=True)
@@ -64,6 +80,9 @@ class Odds:
             if low == high:
                 return low
             guard *= 2
+
+    def weights(self) -> WeightTerms:
+        return WeightTerms((1,) * 256, tuple(byte.bit_count() * self.log_odds for byte in range(256)))
 
 
 def bernoulli(p: Fraction, count: int, bits: Bits) -> Words:
@@ -103,8 +122,47 @@ def dyadic(numerator: int, digits: int, count: int, bits: Bits) -> Words:
     return out
 
 
+class ByteTable:
+    """Eight coins a byte, from 16 bits.
+
+    Cells are renamed so that those that settle nothing come first: then a comparison finds them. A cell is
+    uniform under any name.
+    """
+
+    def __init__(self, law: CdfTable) -> None:
+        self._law = law
+        order = np.argsort(law.guide >= 0, kind="stable")
+        self._outcomes = law.guide[order].astype(np.uint8)
+        self._open = order[: np.count_nonzero(law.guide < 0)].astype(np.uint16)
+
+    def fill(self, out: "Bytes", branch: Branch) -> None:
+        """A whole number of words of coins."""
+        space, places, doubts = room(min(_BYTES, len(out)) // 4), [], []
+        for start in range(0, len(out), _BYTES):
+            part = out[start : start + _BYTES]
+            cells = branch.fill(space if len(part) == _BYTES else room(len(part) // 4)).view(np.uint16)
+            self._outcomes.take(cells, out=part, mode="wrap")
+            open_ = np.flatnonzero(cells < len(self._open))
+            places.append(start + open_)
+            doubts.append(cells[open_])
+        at, doubt = np.concatenate(places), np.concatenate(doubts)
+        more = _most(len(out) * len(self._open) / (1 << CELL_BITS), len(out)) - len(doubt)
+        doubt = np.concatenate([doubt, np.zeros(max(0, more), np.uint16)])  # searched, and thrown away
+        if len(self._open):
+            out[at] = self._law.search(self._open[doubt], branch)[: len(at)]
+
+
+@lru_cache(maxsize=64)
+def _bytes(p: BinaryDigits) -> ByteTable:
+    return ByteTable(table(p.weights()))
+
+
 def _coins(p: BinaryDigits, count: int, bits: Bits) -> Words:
     out = np.empty(count, np.uint64)
+    if count > _MANY:
+        law, octets = _bytes(p), out.view(np.uint8)
+        in_branches(lambda part, branch: law.fill(octets[part], branch), 8 * count, bits)
+        return out
     for start in range(0, count, _BLOCK):
         part = out[start : start + _BLOCK]
         part[:] = _block(p, len(part), bits)
@@ -145,10 +203,17 @@ def _pass(heads: Words, open_: Words, turns: Sequence[bool], bits: Bits) -> None
 def _places(count: int) -> int:
     """How many of so many words hold an open coin after the first digits, at most.
 
-    Each does with probability below 64/2^_ALL. By Bernstein's inequality their number exceeds the mean m by
-    t = r/3 + sqrt(r^2/9 + 2 m r) or more with probability at most e^-r.
+    Each does with probability below 64/2^_ALL.
     """
-    mean = count * 64 / (1 << _ALL)
+    return _most(count * 64 / (1 << _ALL), count)
+
+
+def _most(mean: float, count: int) -> int:
+    """How often, at most, something happens in so many independent trials that happens so often on average.
+
+    By Bernstein's inequality the number exceeds the mean m by t = r/3 + sqrt(r^2/9 + 2 m r) or more with
+    probability at most e^-r.
+    """
     return min(count, math.ceil(mean + _RARE / 3 + math.sqrt(_RARE**2 / 9 + 2 * mean * _RARE)))
 
 

@@ -20,6 +20,7 @@ from sourdine.core.randomness import packed
 from sourdine.core.randomness.bits import Bits
 
 _BURST = 4  # draws for every row between two looks at which rows are done
+_FEW = 1 << 12  # elements among which a 16-bit word is seldom refused
 _TOP = np.uint8(128)
 
 Bytes = NDArray[np.uint8]
@@ -102,26 +103,44 @@ def plan(size: int, of: int) -> Beginning:
     short = mean * ndtr(at) + spread * np.exp(-(at**2) / 2) / math.sqrt(2 * math.pi)
     digits = np.where(shares > 0, most - np.log2(np.maximum(shares & -shares, 1)), 0).astype(np.int64)
     put, take = of / (of - size), of / max(size, 1)
-    best = int(np.argmin(short * put + (short - mean) * take + digits * of / (512 + of / 32)))
-    far = math.ceil(max(mean[best], spread[best]) + spread[best])
+    toss = (digits + 1) * of / (512 + of / 32) + 1
+    best = int(np.argmin(short * put + (short - mean) * take + toss))
+    least, most_ = _stop(float(mean[best]), float(spread[best]), put, take, float(toss[best]))
     inside = np.packbits(np.arange(64) < (of - 1) % 64 + 1).view(np.uint64)[0]
-    return Beginning(
-        best >> most - int(digits[best]), int(digits[best]), inside, -math.ceil(far * put / take), far
-    )
+    return Beginning(best >> most - int(digits[best]), int(digits[best]), inside, least, most_)
+
+
+def _stop(mean: float, spread: float, put: float, take: float, toss: float) -> tuple[int, int]:
+    """How many elements may be missing, at least and at most, in a row that is not worth another toss.
+
+    A row is mended if that costs no more than c, the mean cost of a row from its first toss on. By the rule
+    of optimal stopping c is what makes the mean of max(c - cost, 0) the price of a toss.
+    """
+    reach = max(1, math.ceil(6 * spread))
+    missing = np.arange(round(mean) - reach, round(mean) + reach + 1)
+    shares = np.exp(-(((missing - mean) / max(spread, 0.01)) ** 2) / 2)
+    cost = np.where(missing > 0, missing * put, -missing * take)
+    low, high = 0.0, toss + float(cost.max())
+    for _ in range(50):
+        c = (low + high) / 2
+        worth = np.sum(shares * np.maximum(c - cost, 0)) > toss * np.sum(shares)
+        low, high = (low, c) if worth else (c, high)
+    return -math.floor(high / take), math.floor(high / put)
 
 
 def _draw(of: int, rounds: int, count: int, bits: Bits) -> Iterator[tuple[Places, NDArray[np.bool_]]]:
     """So many rounds of elements at random, and which of them to take.
 
-    The high half of the product of a 32-bit word and `of` is uniform where the low half is not below the
-    rest of 2^32 by `of` (Lemire 2019).
+    The high half of the product of a word and `of` is uniform where the low half is not below the rest of
+    2^length by `of` (Lemire 2019). Words of 16 bits do for few elements.
     """
-    words = bits.words(-(-rounds * count // 2)).view(np.uint32)[: rounds * count]
+    length, short, wide = (16, np.uint16, np.uint32) if of < _FEW else (32, np.uint32, np.uint64)
+    words = bits.words(-(-rounds * count * length // 64)).view(short)[: rounds * count]
     for word in words.reshape(rounds, count):
-        product = word * np.uint64(of)
-        fair = product.astype(np.uint32) >= np.uint32((1 << 32) % of)
-        product >>= np.uint64(32)
-        yield product.view(np.int64), fair
+        product = np.multiply(word, of, dtype=wide)
+        fair = product.astype(short) >= short((1 << length) % of)
+        product >>= wide(length)
+        yield product.astype(np.int64), fair
 
 
 def _mend(flat: Bytes, first: Places, missing: Places, of: int, bits: Bits) -> None:

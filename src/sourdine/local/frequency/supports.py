@@ -45,7 +45,7 @@ class TellingOracle(FrequencyOracle):
 
     def truth(self, values: ArrayLike) -> Ints:
         """Values as categories, all of them within 0 .. k-1."""
-        return np.clip(grid.to_units(type(self).__name__, values, None), 0, self.categories - 1)
+        return grid.places(type(self).__name__, values, self.categories - 1)
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         """One changed answer: +epsilon where the report favours it alone, -epsilon the other way, else 0."""

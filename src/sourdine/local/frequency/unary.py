@@ -20,6 +20,8 @@ from sourdine.local.frequency.supports import BitwiseOracle, bitwise_examples
 from sourdine.local.oracle import Bytes
 from sourdine.mechanisms.randomized_response import Channel
 
+_MEMORY = 1 << 19  # bytes of reports that are made together, so that they stay in the cache
+
 
 @dataclass(frozen=True, kw_only=True)
 class Unary(BitwiseOracle):
@@ -52,6 +54,15 @@ class Unary(BitwiseOracle):
         return (Favours(each=q, alone=q * (1 - q), both=q * q, third=third),)
 
     def encode(self, truth: NDArray[np.int64], bits: Bits) -> Bytes:
+        step = max(1, _MEMORY // self.width)
+        if truth.size <= step:
+            return self._rows(truth, bits)
+        out = np.empty((truth.size, self.width), np.uint8)
+        for start in range(0, truth.size, step):
+            out[start : start + step] = self._rows(truth[start : start + step], bits)
+        return out
+
+    def _rows(self, truth: NDArray[np.int64], bits: Bits) -> Bytes:
         """All bits are drawn as if their category were not the true one, and that one's is written over."""
         size = truth.size * self.width
         flat = packed.bernoulli_odds(self.noise, -(-size // 8), bits).view(np.uint8)[:size]
