@@ -70,7 +70,7 @@ class Noted(Call):
         shapes = [*(each.shape for each in inputs), *self.shapes]
         if any(not shape or shape[0] != shapes[0][0] for shape in shapes):
             raise _not_first(self.where, examples)
-        return _rows_each(self.where, shapes[0][0], examples)
+        return rows_of(self.where, shapes[0][0], examples)
 
     def parts(self, gradients: Sequence[Tensor | None]) -> Mapping[str, PerExample]:
         inputs = self._inputs
@@ -106,7 +106,7 @@ class Copied(Call):
     def rows_each(self, examples: int) -> int:
         if self.least < _axes(self.layer):
             raise _not_first(self.where, examples)
-        return _rows_each(self.where, len(next(iter(self.copies.values()))), examples)
+        return rows_of(self.where, len(next(iter(self.copies.values()))), examples)
 
     def parts(self, gradients: Sequence[Tensor | None]) -> Mapping[str, PerExample]:
         return {
@@ -157,7 +157,7 @@ _LEAST: dict[type[nn.Module], int] = {
 }
 
 
-def _rows_each(where: str, rows: int, examples: int) -> int:
+def rows_of(where: str, rows: int, examples: int) -> int:
     each, rest = divmod(rows, examples)
     if rest or not each:
         raise _not_first(where, examples)

@@ -6,6 +6,7 @@ asks for the gradients there and nowhere else, so that autograd makes no weight 
 weights and weighted sums follow from what was noted. Nothing stays on the model.
 """
 
+import inspect
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -25,6 +26,7 @@ from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.entangled import Entangled
 from sourdine.learning.gradients.fallback import expanded, gradients_at, mixes, on_others, outputs
 from sourdine.learning.gradients.per_example import PerExample, together
+from sourdine.learning.gradients.recurrent import Walked, can_walk, walked
 from sourdine.learning.gradients.rules import RULES
 from sourdine.learning.gradients.uses import check_uses, next_number
 
@@ -230,6 +232,12 @@ def _replaced(owner: _Owner, calls: list[Call], *, check: bool) -> Iterator[None
                 f"The layer '{owner.where}' ({type(layer).__name__}) mixes examples: what it makes of one "
                 "depends on the others, so that no gradient belongs to one person alone. Replace it."
             )
+        if can_walk(layer, args, kwargs):
+            assert isinstance(layer, nn.RNNBase)
+            bound = inspect.signature(forward).bind(*args, **kwargs).arguments
+            result, walks = walked(layer, bound["input"], bound.get("hx"))
+            calls.append(Walked(layer, owner.where, owner.names, walks))
+            return result
         try:
             output, copies = expanded(layer, forward, owner.names, args, kwargs)
         except RuntimeError as problem:

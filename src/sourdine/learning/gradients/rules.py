@@ -135,7 +135,7 @@ def unrolled(
     True
     """
     directions = 2 if layer.bidirectional else 1
-    starts = _starts(layer, x, start, directions)
+    starts = starts_of(layer, x, start, directions)
     ends: list[State] = []
     for depth in range(layer.num_layers):
         sides = []
@@ -171,7 +171,7 @@ def cell_step(
     return shown.sigmoid() * c.tanh(), c
 
 
-def _starts(layer: nn.RNNBase, x: Tensor, initial: Tensor | State | None, directions: int) -> list[State]:
+def starts_of(layer: nn.RNNBase, x: Tensor, initial: Tensor | State | None, directions: int) -> list[State]:
     """The state before the first step, for each layer and direction: zeros unless given."""
     count = layer.num_layers * directions
     if initial is not None:
