@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from sourdine.learning.gradients import rules
 from sourdine.learning.gradients.per_example import GradientRows, Outer, PerExample
 from sourdine.learning.gradients.rules import RULES
 
@@ -112,3 +113,21 @@ def test_a_subclass_has_no_rule() -> None:
 
     assert type(Other(2, 2)) not in RULES
     assert nn.Linear in RULES
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_a_convolution_gives_the_same_by_windows_and_by_examples_as_groups(
+    groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for axes, few in itertools.product((1, 2, 3), (0, 1 << 15)):
+        monkeypatch.setattr(rules, "_FEW", few)
+        layer = CONVOLUTIONS[axes](4, 8, 2, padding=1, stride=2, groups=groups)
+        parts = check(layer, torch.randn(EXAMPLES, 4, *(9,) * axes))
+        assert isinstance(parts["weight"], GradientRows)
+
+
+def test_what_is_not_finite_in_one_example_stays_there() -> None:
+    layer, x = nn.Conv2d(4, 4, 3, groups=4), torch.randn(3, 4, 8, 8)
+    x[1, 2, 3, 4] = torch.inf
+    rows = found(layer, x, torch.randn(3, 4, 6, 6))["weight"].whole()
+    assert [bool(torch.isfinite(each).all()) for each in rows] == [True, False, True]

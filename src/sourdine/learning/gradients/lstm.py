@@ -19,9 +19,7 @@ class LstmSteps(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, inner: Tensor, h: Tensor, c: Tensor, across: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, inner: Tensor, h: Tensor, c: Tensor, across: Tensor) -> tuple[Tensor, Tensor]:
         steps, examples, size = len(inner), inner.shape[1], h.shape[1]
         gates = inner.clone(memory_format=torch.contiguous_format)
         cells, shown = inner.new_empty(steps + 1, examples, size), inner.new_empty(steps, examples, size)
@@ -41,7 +39,7 @@ class LstmSteps(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, at_outputs: Tensor, at_cell: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, at_outputs: Tensor, at_cell: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         gates, cells, shown, across = ctx.saved_tensors
         steps, examples, size = shown.shape
         taken, kept, candidate, open_ = gates.view(steps, examples, 4, size).unbind(2)
@@ -60,6 +58,12 @@ class LstmSteps(torch.autograd.Function):
             dc.mul_(kept[t])
             dh = torch.mm(at_gates[t].view(examples, -1), across)
         return at_gates.view(steps, examples, -1), dh, dc, None
+
+
+def lstm_steps(inner: Tensor, h: Tensor, c: Tensor, across: Tensor) -> tuple[Tensor, Tensor]:
+    """What `LstmSteps` gives."""
+    outputs, cell = LstmSteps.apply(inner, h, c, across)  # type: ignore[no-untyped-call]
+    return outputs, cell
 
 
 def _slope(gate: Tensor) -> Tensor:

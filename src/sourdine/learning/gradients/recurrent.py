@@ -15,7 +15,7 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn import functional
 
 from sourdine.learning.gradients.calls import Call, rows_of, wide
-from sourdine.learning.gradients.lstm import LstmSteps
+from sourdine.learning.gradients.lstm import lstm_steps
 from sourdine.learning.gradients.per_example import GradientRows, PerExample, products
 from sourdine.learning.gradients.rules import State, starts_of
 
@@ -38,7 +38,9 @@ class Walk:
     def wanted(self) -> tuple[GradientEdge, ...]:
         return (self.inner, *self.outer)
 
-    def parts(self, layer: nn.RNNBase, gradients: Sequence[Tensor | None]) -> Iterator[tuple[str, PerExample]]:
+    def parts(
+        self, layer: nn.RNNBase, gradients: Sequence[Tensor | None]
+    ) -> Iterator[tuple[str, PerExample]]:
         """The gradients of the matrices and what is added to them, by their names."""
         at_inner = at_outer = self._whole(gradients[0], self.shape)
         if self.outer:
@@ -70,7 +72,8 @@ class Walked(Call):
 
     def parts(self, gradients: Sequence[Tensor | None]) -> Mapping[str, PerExample]:
         assert isinstance(self.layer, nn.RNNBase)
-        rest, found = list(gradients), {}
+        rest = list(gradients)
+        found: dict[str, PerExample] = {}
         for walk in self.walks:
             own, rest = rest[: len(walk.wanted)], rest[len(walk.wanted) :]
             found.update((name, part) for name, part in walk.parts(self.layer, own) if name in self.names)
@@ -127,7 +130,7 @@ def _walk(layer: nn.RNNBase, suffix: str, x: Tensor, state: State) -> tuple[Tens
     outers: list[Tensor] = []
     if layer.mode == "LSTM":
         h, c = (each.to(inner.dtype) for each in state)
-        outputs, cell = LstmSteps.apply(in_order, h, c, across.to(inner.dtype))
+        outputs, cell = lstm_steps(in_order, h, c, across.to(inner.dtype))
         end: State = (outputs[-1], cell)
     else:
         (h,) = state

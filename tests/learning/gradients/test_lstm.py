@@ -1,0 +1,36 @@
+import torch
+from torch import Tensor, nn
+
+from sourdine.learning.gradients.lstm import lstm_steps
+
+
+def numbers(*shape: int, wanted: bool = True) -> Tensor:
+    return torch.randn(*shape, dtype=torch.float64).requires_grad_(wanted)
+
+
+def test_outputs_are_those_of_torch() -> None:
+    torch.manual_seed(1)
+    layer = nn.LSTM(3, 4).double()
+    x, h, c = numbers(5, 2, 3), numbers(1, 2, 4), numbers(1, 2, 4)
+    shift = layer.bias_ih_l0 + layer.bias_hh_l0
+    found, cell = lstm_steps(
+        nn.functional.linear(x, layer.weight_ih_l0, shift), h[0], c[0], layer.weight_hh_l0
+    )
+    expected, (_, last) = layer(x, (h, c))
+    assert torch.allclose(found, expected, atol=1e-12)
+    assert torch.allclose(cell, last[0], atol=1e-12)
+
+
+def test_its_backward_pass_is_the_derivative() -> None:
+    torch.manual_seed(2)
+    across = numbers(8, 2, wanted=False)
+    given = (numbers(4, 3, 8), numbers(3, 2), numbers(3, 2))
+    assert torch.autograd.gradcheck(lambda *some: lstm_steps(*some, across), given)
+
+
+def test_a_graph_that_is_kept_can_be_asked_again() -> None:
+    torch.manual_seed(3)
+    inner, across = numbers(4, 3, 8), numbers(8, 2, wanted=False)
+    outputs, _ = lstm_steps(inner, numbers(3, 2), numbers(3, 2), across)
+    first = torch.autograd.grad(outputs.square().sum(), inner, retain_graph=True)[0]
+    assert torch.equal(first, torch.autograd.grad(outputs.square().sum(), inner)[0])
