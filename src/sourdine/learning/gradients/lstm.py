@@ -43,7 +43,7 @@ class LstmSteps(torch.autograd.Function):
         gates, cells, shown, across = ctx.saved_tensors
         steps, examples, size = shown.shape
         taken, kept, candidate, open_ = gates.view(steps, examples, 4, size).unbind(2)
-        # how a change of each gate, before it is closed, moves the cell; and how the output moves gate and cell
+        # how a change before each gate moves the cell, and one of the output moves the last gate and the cell
         factors = torch.stack(
             (candidate * _slope(taken), cells[:-1] * _slope(kept), taken * (1 - candidate.square())), dim=2
         )
