@@ -87,7 +87,7 @@ class Writer(nn.Module):
         self.last, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WORDS, bias=False)
 
     def forward(self, words: Tensor) -> Tensor:
-        x = self.words(words) + self.places(torch.arange(PLACES).expand_as(words))
+        x = self.words(words) + self.places(torch.arange(PLACES).repeat(len(words), 1))
         for block in self.blocks:
             x = block(x)
         out: Tensor = self.head(self.last(x))
