@@ -61,3 +61,13 @@ def test_quick_steps_are_timed_on_batches_that_last(monkeypatch: pytest.MonkeyPa
     seen.clear()
     measure(nn.Linear(1000, 2), DATA, memory=1 << 20)
     assert max(seen) <= 256  # no more than fit at a time
+
+
+def test_a_machine_that_does_something_else_does_not_make_a_forecast_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    quiet = measure(nn.Linear(1000, 2), DATA, memory=1 << 24)
+    clock = iter(range(0, 1_000_000, 1000))  # a quarter of an hour goes by whenever somebody looks
+    monkeypatch.setattr("sourdine.learning.forecast.time.perf_counter", lambda: float(next(clock)))
+    busy = measure(nn.Linear(1000, 2), DATA, memory=1 << 24)
+    assert busy.seconds + 64 * busy.seconds_each < 1 + 100 * (quiet.seconds + 64 * quiet.seconds_each)
