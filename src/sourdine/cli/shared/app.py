@@ -197,7 +197,7 @@ def _reword(problem: typer.TyperException) -> str:
 
 def _given(problem: BaseException) -> str:
     """What was typed where something else was expected: a word of the command line, never of a table."""
-    errors = getattr(problem.__cause__, "errors", list)()
+    errors: list[dict[str, object]] = getattr(problem.__cause__, "errors", list)()
     return f" Got {tame(str(errors[0]['input']))!r}." if errors else ""
 
 
