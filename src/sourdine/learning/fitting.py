@@ -22,6 +22,7 @@ from sourdine.learning.data.examples import Examples, batch_of, examples_of
 from sourdine.learning.data.units import UnitIds
 from sourdine.learning.devices.placement import Placement
 from sourdine.learning.devices.wrapping import unwrap
+from sourdine.learning.exact import usual_places
 from sourdine.learning.execution import Execution, check_execution
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import check_model
@@ -106,6 +107,9 @@ def fit(
             clipping=clip,
             examples_per_unit=copies * (1 if owners is None else owners.max_examples),
         )
+        physical = prepared.physical_batch_size
+        if priced.exact and how.physical_batch_size is None:
+            physical = min(physical, usual_places(model, priced.batch_size))
         run = Run(
             task=task,
             original=model,
@@ -117,7 +121,7 @@ def fit(
             optimizer=partial(SGD, lr=_LEARNING_RATE) if optimizer is None else optimizer,
             schedule=schedule,
             averaging=averaging,
-            physical_batch_size=prepared.physical_batch_size,
+            physical_batch_size=physical,
             way=prepared.way,
             tried=prepared.tried,
             public=None if public is None else examples_of(public),

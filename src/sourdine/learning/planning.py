@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from typing import TypeVar
 
 from sourdine.accounting.dpsgd.calibration import (
@@ -16,6 +17,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.learning.correlation.declared import FactorCandidate, GradientCorrelation
 from sourdine.learning.correlation.factor import Factor
+from sourdine.learning.gradients.noisy_gradient import rounded_noise
 from sourdine.learning.pricing import SGD, NoiseForecast, PricedPlan, StepForecast, batches_of
 
 _DIGITS = 10**4  # noise is rounded up to this, so that people can write it down
@@ -52,6 +54,8 @@ class TrainingPlan:
     - `correlation`: how the noise of steps hangs together, so that sums of gradients have less of it:
       `Banded`, `BLT`, `BinaryTree`, or `LeastNoise`, which takes the best of them and of DP-SGD. Batches are
       cyclic then.
+    - `exact`: gradients and noise in whole numbers, so that the guarantee does not assume real ones. It
+      costs time, and no epsilon.
     - `neighbours`: "add-remove", "zero-out" or "replace", where the sampler is accounted for others than its
       own.
     - `group`: how many units are protected together, for Poisson batches.
@@ -73,11 +77,13 @@ class TrainingPlan:
     group: int = 1
     size: int | None = None
     correlation: GradientCorrelation | None = None
+    exact: bool = False
 
     def __post_init__(self) -> None:
         usual = Sampler.POISSON if self.correlation is None else Sampler.CYCLIC
         kind = usual if self.sampler is None else _choice("sampler", self.sampler, Sampler)
         self._check_correlation(kind)
+        self._check_exact()
         check.keep(self, sampler=kind, delta=float(check.inside(_OWNER, "delta", self.delta, 0, 1)))
         for name in ("epsilon", "noise_multiplier"):
             if (stated := getattr(self, name)) is not None:
@@ -127,6 +133,15 @@ class TrainingPlan:
                 remedy,
             )
 
+    def _check_exact(self) -> None:
+        check.boolean(_OWNER, "exact", self.exact)
+        if self.exact and self.correlation is not None:
+            remedy = "Noise that takes some of itself back is made of real numbers."
+            raise check.fail(_OWNER, "exact", "not be given with a 'correlation'", True, remedy)
+        if self.exact and self.noise_multiplier is not None:
+            noise = check.positive(_OWNER, "noise_multiplier", self.noise_multiplier, 1 << 20)
+            rounded_noise(_OWNER, noise)
+
     def _shape(self, size: int, batch_size: int) -> "_Shape":
         return _Shape(
             size=size,
@@ -137,6 +152,7 @@ class TrainingPlan:
             max_batch_size=self.max_batch_size,
             neighbours=None if self.neighbours is None else Neighbours(self.neighbours),
             group=self.group,
+            exact=self.exact,
         )
 
 
@@ -230,6 +246,7 @@ class _Shape:
     group: int = 1
     parts: int | None = None
     factor: Factor | None = None
+    exact: bool = False
 
     def __post_init__(self) -> None:
         stated = self.training()  # which refuses what is not accounted for
@@ -352,6 +369,8 @@ class _Shape:
         if self.factor is not None:
             assumptions = [_CORRELATED if each.startswith(_EACH) else each for each in cost.assumptions]
             cost = replace(cost, assumptions=tuple(assumptions))
+        if self.exact:
+            rounded_noise(_OWNER, Fraction(noise))
         return PricedPlan(
             size=self.size,
             batch_size=self.batch_size,
@@ -365,6 +384,7 @@ class _Shape:
             group=self.group,
             parts=self.parts,
             factor=self.factor,
+            exact=self.exact,
         )
 
 

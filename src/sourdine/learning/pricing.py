@@ -29,7 +29,7 @@ from sourdine.learning.data.batches import (
     ShuffledBatches,
     TruncatedBatches,
 )
-from sourdine.learning.gradients.noisy_gradient import NoisyGradient
+from sourdine.learning.gradients.noisy_gradient import GRID_STEPS, NoisyGradient, rounded_noise
 from sourdine.learning.memory.model import Memory
 
 _KINDS: dict[Sampler, type[Batches]] = {
@@ -117,6 +117,7 @@ class PricedPlan:
     """A run of private training, all of it public: what `plan` makes of a TrainingPlan, to read and to pay.
 
     `size` and `batch_size` count units: examples, or people. `forecast` is there if a model was measured.
+    With `exact` sums and noise are whole numbers.
     With a `factor` the noise of steps is correlated; `compared` tells how noisy sums of gradients are with
     it, and then with what else was looked at, DP-SGD among them.
     """
@@ -133,6 +134,7 @@ class PricedPlan:
     group: int = 1
     parts: int | None = None
     factor: Factor | None = None
+    exact: bool = False
     compared: tuple[NoiseForecast, ...] = ()
 
     @property
@@ -242,9 +244,13 @@ class PricedPlan:
         """What a ledger is charged, for gradients clipped to a norm."""
         clipped = check.positive("PricedPlan", "norm", norm, 1 << 40)
         run = self.batches.training(self.noise_multiplier)
+        noise = Fraction(self.noise_multiplier)
+        length = GRID_STEPS if self.exact else clipped
         return Spend(
-            mechanism=NoisyGradient(sigma=Fraction(self.noise_multiplier) * clipped),
-            distance=Distance.l2(run.moved * clipped, neighbours=run.relation),
+            mechanism=(
+                rounded_noise("PricedPlan", noise) if self.exact else NoisyGradient(sigma=noise * clipped)
+            ),
+            distance=Distance.l2(run.moved * length, neighbours=run.relation),
             count=run.uses_until(self.steps),
             sampling=run.sampling,
         )
@@ -274,6 +280,8 @@ class PricedPlan:
         if self.parts is not None:
             drawn = f"each unit drawn independently, from {self.parts:,} parts that take turns"
             lines["batch"] = f"{self.batch_size:,} ({drawn}), {share}"
+        if self.exact:
+            lines["noise"] += f", exact, in steps of 1/{GRID_STEPS:,} of them"
         if self.factor is not None:
             lines["noise"] += f", {self.factor.words}"
             if self.factor.copies:

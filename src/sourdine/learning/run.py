@@ -20,14 +20,16 @@ from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import counted
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.averaging import Average
 from sourdine.learning.checkpoint import Checkpoint, State, check_same
+from sourdine.learning.data.augmentation import AugmentedExamples
 from sourdine.learning.data.batches import Batches, IndependentBatches, Indices
-from sourdine.learning.data.examples import Examples
+from sourdine.learning.data.examples import Batch, Examples
 from sourdine.learning.data.units import UnitIds
 from sourdine.learning.devices.processes import ALONE, Processes
 from sourdine.learning.gradients.clipping import Clipping
+from sourdine.learning.gradients.noisy_gradient import GRID_STEPS
 from sourdine.learning.gradients.way import Way
 from sourdine.learning.masks import unforeseen
 from sourdine.learning.pricing import PricedPlan
@@ -39,6 +41,7 @@ MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
 MakeSchedule = Callable[[Optimizer], LRScheduler]
 ReportProgress = Callable[[Progress], None]
 _MARKS = 20  # how often on the way epsilon is computed anew
+_PORTION = 64  # units for each place of an exact step that are read at a time
 _HOPELESS = 1000.0
 _CHANGED = {
     Neighbours.ADD_REMOVE: "added or removed (add-remove)",
@@ -142,13 +145,15 @@ class Run:
     def _rehearse(self) -> None:
         """Take a step with made-up examples on a copy of the model, and all steps of the schedule."""
         task = replace(self.task, model=copy.deepcopy(self.task.model))
-        step = Step.of(task.model, self.plan, clipping=self.clipping, processes=ALONE)
+        step = self._step_on(task.model, ALONE, SYSTEM)
         with warnings.catch_warnings(), torch.random.fork_rng():
             warnings.simplefilter("ignore")
             moving = _Moving(self, task.model, step)
             step.ready(self.way)
             tried = self.examples if self.tried is None else self.tried
-            step.take(task.losses, (tried.made_up(2 * self._per_unit * self.copies),))
+            each = self._per_unit * self.copies
+            step.take(task.losses, (tried.made_up(2 * each), torch.ones(2 * each)))
+            step.check_places(task.losses, (tried.made_up(1), torch.ones(1)), examples_per_unit=each)
             try:
                 moving.close()
                 moving.follow_schedule(self.plan.steps - 1)
@@ -165,8 +170,16 @@ class Run:
 
     def made_step(self) -> Step:
         """What clips and adds the noise; an audit has a kind of run of its own, which watches it."""
+        return self._step_on(self.task.model, self.processes, self.bits)
+
+    def _step_on(self, model: nn.Module, processes: Processes, bits: Bits) -> Step:
         return Step.of(
-            self.task.model, self.plan, clipping=self.clipping, processes=self.processes, bits=self.bits
+            model,
+            self.plan,
+            clipping=self.clipping,
+            physical_batch_size=self.physical_batch_size if self.plan.exact else None,
+            processes=processes,
+            bits=bits,
         )
 
     @property
@@ -194,6 +207,8 @@ class Run:
             more["parts"] = str(self.plan.parts)
         if self.plan.factor is not None:
             more["correlation"] = self.plan.factor.identity
+        if self.plan.exact:
+            more["exact"] = f"grid of {GRID_STEPS} steps"
         return {
             "size": str(self.plan.size),
             "batch": str(self.plan.batch_size),
@@ -279,15 +294,16 @@ class Run:
         moving.close()
 
     def _take_in(self, units: Indices, moving: "_Moving") -> None:
-        for start in range(0, len(units), self.physical_batch_size):
-            some = units[start : start + self.physical_batch_size]
+        size = self.physical_batch_size * (_PORTION if self.plan.exact else 1)
+        for start in range(0, len(units), size):
+            some = units[start : start + size]
             weights: Tensor | None
             if self.units is None:
-                batch, fits = self.examples.fitting(some)
+                batch, fits = self._read(some)
                 weights = self._shares(len(some))
             else:
                 chosen = self.units.draw(some, self.bits)
-                batch, fits = self.examples.fitting(chosen.places)
+                batch, fits = self._read(chosen.places)
                 weights = torch.from_numpy(np.repeat(chosen.weights, self.copies) / np.float32(self.copies))
             if fits is not None:  # what does not fit adds exactly nothing
                 weights = fits.float() if weights is None else weights * fits
@@ -297,9 +313,24 @@ class Run:
                 examples_per_unit=self._per_unit * self.copies,
             )
 
+    def _read(self, places: Indices) -> tuple[Batch, Tensor | None]:
+        """Examples, and which of them fit.
+
+        For an exact step changed images are made one by one, since their last digits too could hang on who is
+        changed with them.
+        """
+        if not self.plan.exact or not isinstance(self.examples, AugmentedExamples):
+            return self.examples.fitting(places)
+        each = [self.examples.fitting(places[i : i + 1]) for i in range(len(places))]
+        batch = tuple(torch.cat(parts) for parts in zip(*(one for one, _ in each), strict=True))
+        whole = torch.ones(self.copies, dtype=torch.bool)
+        return batch, torch.cat([whole if fits is None else fits for _, fits in each])
+
     def _shares(self, people: int) -> Tensor | None:
         """What each copy of an example counts of it."""
-        return None if self.copies == 1 else torch.full((people * self.copies,), 1 / self.copies)
+        if self.copies == 1 and not self.plan.exact:
+            return None
+        return torch.full((people * self.copies,), 1 / self.copies)
 
     @property
     def _epoch(self) -> int:

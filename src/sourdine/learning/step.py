@@ -23,13 +23,15 @@ from sourdine.learning.devices.counter import counter_gaussian
 from sourdine.learning.devices.exchange import GradientExchange
 from sourdine.learning.devices.processes import Processes, ProcessGone
 from sourdine.learning.devices.wrapping import plain_calls, unwrap
+from sourdine.learning.exact import WholeSums, add_whole_noise, usual_places
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import Sums, check_model
 from sourdine.learning.gradients.noise import gaussian, make_noisy_means
-from sourdine.learning.gradients.noisy_gradient import NoisyGradient
+from sourdine.learning.gradients.noisy_gradient import GRID_STEPS, NoisyGradient, rounded_noise
 from sourdine.learning.gradients.self_test import REHEARSED, compare_gradients
 from sourdine.learning.gradients.way import ClippedSums, Way, way_of
 from sourdine.learning.masks import unforeseen
+from sourdine.mechanisms.rounded_gaussian import RoundedGaussian
 
 MOST_STEPS = 1 << 40
 _REMEDY = (
@@ -48,6 +50,8 @@ class StepPlan(Protocol):
     @property
     def steps(self) -> int: ...
     @property
+    def exact(self) -> bool: ...
+    @property
     def factor(self) -> Factor | None: ...
     @property
     def every(self) -> int: ...
@@ -62,6 +66,9 @@ class Step:
     The noise has a standard deviation of `noise_multiplier` clipping norms, so what a step costs is what the
     accounting says of it and of the way the batches were drawn. With a `correlation` the noise of a step
     takes back some of the noise before it, and what a run costs is what a plan with that correlation says.
+    With `exact` clipped gradients are whole numbers of steps of a grid, and so is the noise: nothing of the
+    guarantee hangs on how floats round. `physical_batch_size` then says how many places for units every
+    batch has that the model sees.
     At most `steps` of them are taken, which is what was paid for. `Step.of` takes all from a plan, and pays.
 
     The first `add` tests the gradients of the model on made-up examples before it looks at any.
@@ -90,6 +97,7 @@ class Step:
         physical_batch_size: int | None = None,
         correlation: NoiseStream | None = None,
         processes: Processes | None = None,
+        exact: bool = False,
         bits: Bits = SYSTEM,
     ) -> None:
         self._outer, self.correlation = model, correlation
@@ -104,7 +112,17 @@ class Step:
             if physical_batch_size is None
             else check.integer("Step", "physical_batch_size", physical_batch_size, 1, 1 << 30)
         )
-        self.mechanism = NoisyGradient(sigma=deviations * check.rational("Step", "norm", self.clipping.norm))
+        self.exact = check.boolean("Step", "exact", exact)
+        if exact and (correlation is not None or self.processes.several):
+            other = "a 'correlation'" if correlation is not None else "several processes"
+            raise check.fail("Step", "exact", f"not be given with {other}", exact)
+        self.mechanism: NoisyGradient | RoundedGaussian
+        if exact:
+            self.mechanism = rounded_noise("Step", deviations)
+        else:
+            norm = check.rational("Step", "norm", self.clipping.norm)
+            self.mechanism = NoisyGradient(sigma=deviations * norm)
+        self._whole: WholeSums | None = None
         check_model(model)
         self._way: Way | None = None
         self._made: ClippedSums | None = None
@@ -144,6 +162,7 @@ class Step:
             physical_batch_size=physical_batch_size,
             correlation=None if plan.factor is None else stream_of(plan.factor, plan.every),
             processes=processes,
+            exact=plan.exact,
             bits=bits,
         )
         if ledger is not None:
@@ -166,6 +185,7 @@ class Step:
         if count_of(few) < 2:
             raise InvalidParameter("A test needs two examples at least, to see whether one moves another.")
         self._test(losses, few)
+        self.check_places(losses, few)
 
     def add(self, losses: Callable[..., Tensor], *batch: object, examples_per_unit: int = 1) -> None:
         """Take some examples in: `losses` runs the model on the parts of a batch and gives one loss for each.
@@ -183,11 +203,13 @@ class Step:
             count_of(parts)
             if _code(losses) not in self._tested:
                 self._test(losses, made_up(parts, REHEARSED))
+                self.check_places(losses, parts, examples_per_unit=examples_per_unit)
 
         self.begin(look)
         count = count_of(parts)
         with self.or_give_up():
-            each = count if self.physical_batch_size is None else self.physical_batch_size * examples_per_unit
+            together = None if self.exact else self.physical_batch_size
+            each = count if together is None else together * examples_per_unit
             for start in range(0, count, max(each, 1)):
                 some = part_of(parts, start, start + each)
                 with unforeseen(self._bits):
@@ -200,7 +222,7 @@ class Step:
 
     def ready(self, way: Way) -> None:
         """Be told how gradients are taken, by a test on made-up examples: no error then hangs on one."""
-        self._way, self._made = way, None
+        self._way, self._made, self._whole = way, None, None
 
     def take(self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1) -> None:
         """Take examples in for a caller that has tested the model and paid.
@@ -209,6 +231,11 @@ class Step:
         adds exactly nothing. An error would tell that it is there. Before the step is `ready` what is wrong
         is told: the batch is then nobody's.
         """
+        if self.exact:
+            with plain_calls(self._outer):
+                for sums in self._whole_sums(losses, batch).sums(losses, batch, examples_per_unit):
+                    self._add(sums)
+            return
         count, tested = count_of(batch), self._way is not None
         try:
             with plain_calls(self._outer):
@@ -227,9 +254,24 @@ class Step:
             self.take(losses, part_of(batch, 0, half), examples_per_unit=examples_per_unit)
             self.take(losses, part_of(batch, half, count), examples_per_unit=examples_per_unit)
             return
+        self._add({name: total.to(_wide(total.dtype)) for name, total in sums.items()})
+
+    def _add(self, sums: Sums) -> None:
         for name, total in sums.items():
-            exact = total.to(_wide(total.dtype))
-            self._sums[name] = self._sums[name].add_(exact) if name in self._sums else exact
+            self._sums[name] = self._sums[name].add_(total) if name in self._sums else total
+
+    def _whole_sums(self, losses: Callable[..., Tensor], batch: Tree) -> WholeSums:
+        if self._whole is None:
+            way = self._way or way_of(self.model, losses, made_up(batch, REHEARSED))
+            places = self.physical_batch_size or usual_places(self.model, self.batch_size)
+            self._whole = WholeSums(self.model, self.clipping, way, places, self._bits)
+        return self._whole
+
+    def check_places(self, losses: Callable[..., Tensor], like: Tree, *, examples_per_unit: int = 1) -> None:
+        """In exact steps, test that the examples of a batch do not change each other's last digits."""
+        if self.exact:
+            with plain_calls(self._outer):
+                self._whole_sums(losses, like).check(losses, like, examples_per_unit)
 
     def _sums_of(self, losses: Callable[..., Tensor], batch: Tree) -> ClippedSums:
         if self._made is None:
@@ -251,6 +293,9 @@ class Step:
             self._exchange.spread_gradients()
 
     def _write_noisy(self, sums: Sums) -> None:
+        if self.exact:
+            self._write_whole(sums)
+            return
         sigma = float(self.mechanism.sigma)
         totals = {
             name: torch.zeros_like(value, dtype=torch.float32, memory_format=torch.contiguous_format)
@@ -266,6 +311,13 @@ class Step:
                 self._add_noise(totals, sigma)
             for name, value in self._wanted.items():
                 value.grad = totals[name].to(value.dtype)
+
+    def _write_whole(self, sums: Sums) -> None:
+        """Add whole noise to whole numbers of steps, and only then turn them into floats."""
+        step = self.clipping.norm / GRID_STEPS / self.batch_size
+        noisy = add_whole_noise(sums, self.mechanism.sigma, self._wanted, self._bits)
+        for name, value in self._wanted.items():
+            value.grad = noisy[name].mul_(step).view_as(value).to(value.dtype)
 
     def _add_noise(self, totals: Sums, sigma: float) -> None:
         """Add noise that must exist as a whole: it depends on earlier noise, or goes to a device."""

@@ -85,6 +85,13 @@ class PlanOptions:
             "the least noise, DP-SGD included. banded:16 or blt:4 say how much is kept between steps.",
         ),
     ] = None
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact",
+            help="Gradients and noise in whole numbers: a guarantee that does not assume real ones. Slower.",
+        ),
+    ] = False
 
     def level(self, owner: str) -> float | None:
         """The budget, if one is stated."""
@@ -112,6 +119,7 @@ class PlanOptions:
             group=self.group,
             size=self.size,
             correlation=None if self.correlation is None else read_correlation(owner, self.correlation),
+            exact=self.exact,
         )
 
 

@@ -113,6 +113,7 @@ def plain_plan(plan: "PricedPlan") -> dict[str, object]:
         "max_batch_size": plan.max_batch_size,
         "group": plan.group,
         "parts": plan.parts,
+        "exact": plan.exact,
         "correlation": None if plan.factor is None else plan.factor.words,
         "compared": [asdict(each) for each in plan.compared],
         "parameters": None if forecast is None else forecast.parameters,

@@ -29,6 +29,7 @@ from sourdine.learning.gradients.per_example import PerExample, together
 from sourdine.learning.gradients.recurrent import Walked, can_walk, walked
 from sourdine.learning.gradients.rules import RULES
 from sourdine.learning.gradients.uses import check_uses, next_number
+from sourdine.learning.gradients.whole import whole_sum
 
 Sums = dict[str, Tensor]
 _LISTS = (nn.ParameterList, nn.ParameterDict)
@@ -81,18 +82,8 @@ class Engine:
         not `strict`, nothing is looked for that a test on made-up examples has shown: no example moves
         another, and a parameter that no example uses gets no gradient.
         """
-        examples_per_unit = check.integer("clipped_sum", "examples_per_unit", examples_per_unit, 1, 1 << 20)
-        calls: list[Call] = []
-        for owner in self._owners:
-            _check_owner(owner)
-        with self._noting(calls, examples or 0, strict), torch.enable_grad():
-            each = losses()
-        check_losses(each, examples_per_unit)
-        check_uses(each, calls, self._known)
-        parts = self._parts(calls, each, strict)
+        parts, each = self._unit_parts(losses, examples, examples_per_unit, strict)
         with torch.no_grad():
-            if examples_per_unit > 1:
-                parts = {name: part.merged(examples_per_unit) for name, part in parts.items()}
             # a layer that this batch leaves out stays one of those among which a norm is shared
             nothing = torch.zeros(len(each) // examples_per_unit, dtype=wide(each).dtype, device=each.device)
             squares = dict.fromkeys(self._layers.values(), nothing)
@@ -103,6 +94,49 @@ class Engine:
             if not bool(finite.all()):  # zero times infinity is not zero
                 parts = {name: part.without(~finite) for name, part in parts.items()}
             return {name: part.weighted(weights[self._layers[name]]) for name, part in parts.items()}
+
+    def whole_sum(
+        self,
+        losses: Callable[[], Tensor],
+        *,
+        examples: int,
+        examples_per_unit: int = 1,
+        strict: bool = True,
+        counted: Tensor | None = None,
+    ) -> Sums:
+        """The same as whole numbers of steps of a grid, of which each unit's length is checked exactly.
+
+        `counted` says which units count at all.
+        """
+        parts, _ = self._unit_parts(losses, examples, examples_per_unit, strict)
+        with torch.no_grad():
+            return whole_sum(parts, self._layers, self.clipping, counted)
+
+    def gradients_of(
+        self, losses: Callable[[], Tensor], unit: int, *, examples: int, examples_per_unit: int = 1
+    ) -> Sums:
+        """The gradients of one of some units, before anything is clipped."""
+        parts, _ = self._unit_parts(losses, examples, examples_per_unit, True)
+        with torch.no_grad():
+            return {name: part.whole()[unit] for name, part in parts.items()}
+
+    def _unit_parts(
+        self, losses: Callable[[], Tensor], examples: int | None, examples_per_unit: int, strict: bool
+    ) -> tuple[Mapping[str, PerExample], Tensor]:
+        """The gradients of every parameter for each unit, and the losses."""
+        examples_per_unit = check.integer("clipped_sum", "examples_per_unit", examples_per_unit, 1, 1 << 20)
+        calls: list[Call] = []
+        for owner in self._owners:
+            _check_owner(owner)
+        with self._noting(calls, examples or 0, strict), torch.enable_grad():
+            each = losses()
+        check_losses(each, examples_per_unit)
+        check_uses(each, calls, self._known)
+        parts = self._parts(calls, each, strict)
+        if examples_per_unit == 1:
+            return parts, each
+        with torch.no_grad():
+            return {name: part.merged(examples_per_unit) for name, part in parts.items()}, each
 
     @property
     def owners(self) -> dict[str, nn.Module]:

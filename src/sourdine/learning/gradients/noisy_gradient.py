@@ -1,4 +1,7 @@
-"""Gaussian noise on a sum of clipped gradients: what one step of training spends. Priced without torch."""
+"""Gaussian noise on a sum of clipped gradients: what one step of training spends. Priced without torch.
+
+Its noise is in float32; an exact step adds rounded Gaussian noise to whole numbers of a grid instead.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,8 +18,21 @@ from sourdine.core.distributions import GaussianLaw, float_above
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.mechanisms.rounded_gaussian import RoundedGaussian
 
 MOST_SIGMA = 1 << 60
+GRID_STEPS = 1 << 20
+"""Steps of the grid of exact training to a clipping norm."""
+_MOST_NORMS = 1 << 10  # beyond, rounded noise would have more digits than its sampler tells
+
+
+def rounded_noise(owner: str, deviations: Fraction) -> RoundedGaussian:
+    """The noise of an exact step, in steps of the grid, from its deviation in clipping norms."""
+    most = Fraction(_MOST_NORMS)
+    if not 8 / Fraction(GRID_STEPS) <= deviations <= most:
+        must = f"lie between 8/{GRID_STEPS} and {_MOST_NORMS} clipping norms in exact training"
+        raise check.fail(owner, "noise_multiplier", must, float(deviations))
+    return RoundedGaussian(sigma=deviations * GRID_STEPS)
 
 
 @dataclass(frozen=True, kw_only=True)
