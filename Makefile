@@ -18,7 +18,7 @@ dev: .venv/.dev
 test: .venv/.dev
 	$(BIN)/pytest -n 2 -m "not slow" tests src
 
-test-slow: .venv/.dev
+test-slow: .venv/.hub
 	$(BIN)/pytest -n 2 -m "slow or hypothesis" --hypothesis-profile=explore tests src
 
 # Branches too. Core and accounting are held to 95 %: there a line that no test reaches may be a guarantee.
@@ -61,7 +61,7 @@ clean:
 	rm -rf .venv .bench .mutate site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The stamps .base, .dev and .docs make a second run quick: pip runs again only when the requirements change.
+# The stamps .base, .dev, .hub and .docs make a second run quick: pip runs again only when the requirements change.
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sourdine needs Python 3.11 or later.")'
 	$(PYTHON) -m venv .venv
@@ -73,6 +73,10 @@ clean:
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(PIP) -e '.[dev]'
 	@touch .venv/.base $@
+
+.venv/.hub: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) -e '.[dev,hub]'
+	@touch .venv/.base .venv/.dev $@
 
 .venv/.docs: pyproject.toml constraints.txt | .venv/bin/python
 	$(PIP) -e '.[docs]'

@@ -50,3 +50,9 @@ def test_examples_that_were_not_declared_are_drawn_too() -> None:
 def test_other_loaders_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="pass its dataset"):
         learning.loader(DataLoader(Named()), priced(12, 1))
+
+
+def test_examples_with_names() -> None:
+    batches = list(learning.loader([{"x": torch.ones(3), "y": 1}] * 20, priced(20, 5)))
+    assert len(batches) == 8
+    assert all(batch["x"].shape == (len(batch["y"]), 3) for batch in batches)

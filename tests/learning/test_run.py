@@ -113,3 +113,22 @@ def test_nothing_is_paid_for_a_mistake(given: dict[str, Any], message: str, tmp_
         fitted(data, ledger=ledger, checkpoint=tmp_path / "run.pt", **given)
     assert ledger.status().blocks == 0
     assert fitted(data, ledger=ledger, checkpoint=tmp_path / "run.pt").receipt is not None
+
+
+class OddAtTheEnd(Dataset[tuple[torch.Tensor, int]]):
+    """Public examples of which the last is of another shape."""
+
+    def __len__(self) -> int:
+        return 5
+
+    def __getitem__(self, place: int) -> tuple[torch.Tensor, int]:
+        return torch.zeros(3 if place < 4 else 2), 0
+
+
+def test_an_odd_public_example_is_found_before_anything_is_paid(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "people.ledger", order=8, divergence=50, delta=1e-3)
+    plan = learning.TrainingPlan(noise_multiplier=2.0, delta=1e-3, epochs=1, batch_size=5)
+    data = torch.zeros(20, 3), torch.zeros(20, dtype=torch.int64)
+    with pytest.raises(InvalidParameter, match="one shape"):
+        learning.fit(nn.Linear(3, 2), data, plan, public=OddAtTheEnd(), ledger=ledger)
+    assert ledger.status().blocks == 0

@@ -1,6 +1,6 @@
 """Batches as the accounting needs them, by torch's own DataLoader."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from torch import Tensor
@@ -25,11 +25,11 @@ def loader(
 ) -> DataLoader[Any]:
     """A DataLoader that gives the batches of a plan, as many as it has steps, for a loop of one's own.
 
-    `data` is a Dataset with a length, or tensors of equal length. A batch in which nobody was drawn comes as
-    tensors without rows, and takes a step like any other. To go through it twice is to draw twice as many
-    batches as were paid for. `collate_fn` sees the examples of a batch together: where it pads all to the
-    longest, one example moves others by that, so let it pad to a fixed length. With `processes` each gets its
-    share of every batch, and all draw from one secret of the first.
+    `data` is a Dataset with a length, tensors of equal length, or a list of dicts. A batch in which nobody
+    was drawn comes as tensors without rows, and takes a step like any other. To go through it twice is to
+    draw twice as many batches as were paid for. `collate_fn` sees the examples of a batch together:
+    where it pads all to the longest, one example moves others by that, so let it pad to a fixed length. With
+    `processes` each gets its share of every batch, and all draw from one secret of the first.
 
     >>> import torch
     >>> from sourdine.learning import TrainingPlan, plan
@@ -82,6 +82,8 @@ def _dataset(data: object) -> Dataset[Any]:
         return data
     if isinstance(data, tuple | list) and data and all(isinstance(each, Tensor) for each in data):
         return TensorDataset(*data)
+    if isinstance(data, list) and data and all(isinstance(each, Mapping) for each in data):
+        return data  # type: ignore[return-value]  # examples with names, as tokenizers give them
     if (
         hasattr(data, "__len__")
         and hasattr(data, "__getitem__")
