@@ -22,7 +22,7 @@ def private(case: Case) -> Stages:
 
     def one() -> tuple[float, ...]:
         start = time.perf_counter()
-        step.take(lambda x, y: loss(model(x), y), (x, y))
+        step.add(lambda x, y: loss(model(x), y), x, y)
         summed = time.perf_counter()
         step.close()
         noised = time.perf_counter()
