@@ -1,4 +1,4 @@
-"""The command line: `python -m benchmarks.series [--quick] [--json PATH]`."""
+"""The command line: `python -m benchmarks.series [--quick] [--only PART] [--mnist FOLDER] [--json PATH]`."""
 
 import argparse
 import json
@@ -15,8 +15,10 @@ from rich.table import Table
 from benchmarks.finding import better, verdict
 from benchmarks.peers import Environment
 from benchmarks.series import training
+from benchmarks.series.audits import audits
+from benchmarks.series.coverage import CONFIDENCE, coverage
 from benchmarks.series.errors import VIEWS, bound, errors, ours, real_root, simple
-from benchmarks.series.year import day_by_day, kills
+from benchmarks.series.year import day_by_day, kills, prepare
 from sourdine.mechanisms.correlation import PowerMatrix
 
 PEER = Environment(name="jax_privacy", requirements=("jax-privacy==2.0.0",))
@@ -30,35 +32,82 @@ _KINDS = {  # of the peer, and the periods up to which they are asked
 }
 
 
+_PARTS = ("errors", "year", "kills", "coverage", "audit", "training", "mnist")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.series", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="52 and 365 periods, 30 days, 20 kills")
+    parser.add_argument("--only", action="append", choices=_PARTS, help="this part alone; may be repeated")
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write every measure here")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for each optimiser of the peer")
     parser.add_argument("--mnist", type=Path, metavar="FOLDER", help="IDX files, to train one pass on")
     options = parser.parse_args()
-    console = Console()
+    console, parts = Console(), tuple(options.only or _PARTS)
     results: list[dict[str, Any]] = []
-    for periods in (52, 365) if options.quick else (52, 365, 1000, 10_000):
-        results += compare(periods, options.limit, console)
-    if not options.quick:
-        results += training.noise(console)
-    if options.mnist is not None:
+    if "errors" in parts:
+        for periods in (52, 365) if options.quick else (52, 365, 1000, 10_000):
+            results += compare(periods, options.limit, console)
+    if "year" in parts:
+        results.append({"year": show_year(30 if options.quick else 365, console)})
+    if "kills" in parts:
+        results.append({"kills": show_kills(20 if options.quick else 500, console)})
+    if "coverage" in parts:
+        results += show_coverage(200 if options.quick else 1000, console)
+    if "audit" in parts:
+        results.append(show_audits(console, quick=options.quick))
+    if "training" in parts:
+        results += training.noise(console, quick=options.quick)
+    if "mnist" in parts and options.mnist is not None:
         results += training.mnist(options.mnist, console)
-    sizes = (30, 20) if options.quick else (365, 500)
+    elif "mnist" in parts:
+        console.print("MNIST is left out: say where its IDX files are, with --mnist FOLDER.")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def show_year(days: int, console: Console) -> dict[str, float]:
+    """Time and memory of a year, day by day."""
     with tempfile.TemporaryDirectory() as folder:
-        year = day_by_day(Path(folder), keys=1000, periods=sizes[0], records=2000)
+        year = day_by_day(Path(folder), keys=1000, periods=days, records=2000)
     console.print(
-        f"1,000 keys by {sizes[0]} days, 2,000 records a day: {year['day'] * 1e3:.0f} ms a day (slowest "
+        f"1,000 keys by {days} days, 2,000 records a day: {year['day'] * 1e3:.0f} ms a day (slowest "
         f"{year['slowest'] * 1e3:.0f} ms), {year['year']:.0f} s in all, {year['memory'] / 1e6:.0f} MB more, "
         f"{year['state'] / 1e6:.1f} MB of state"
     )
+    return year
+
+
+def show_kills(times: int, console: Console) -> dict[str, int]:
+    """Publishers that are killed."""
     with tempfile.TemporaryDirectory() as folder:
-        after = kills(Path(folder), times=sizes[1])
+        after = kills(Path(folder), times=times)
     good = not (after["changed"] or after["refused"] or after["paid_twice"])
     verdict(console, good, f"{after['kills']} kills at random moments: {after}")
-    if options.json:
-        options.json.write_text(json.dumps([*results, {"year": year, "kills": after}], indent=2) + "\n")
+    return after
+
+
+def show_coverage(series: int, console: Console) -> list[dict[str, Any]]:
+    """How often intervals hold."""
+    found = coverage(series)
+    slack = 3 * math.sqrt(CONFIDENCE * (1 - CONFIDENCE) / series)
+    for each in found:
+        text = (
+            f"{each.view}: {series:,} series, {each.alone:.1%} at a period, {each.joint:.1%} at all of them"
+        )
+        verdict(console, min(each.alone, each.joint) >= CONFIDENCE - slack, text)
+    return [{"view": each.view, "alone": each.alone, "joint": each.joint} for each in found]
+
+
+def show_audits(console: Console, *, quick: bool) -> dict[str, Any]:
+    """Audits at the claim, and of faults."""
+    with tempfile.TemporaryDirectory() as folder:
+        specification = prepare(Path(folder), keys=3, periods=6, records=4)
+        return {
+            "audits": audits(
+                specification, console, pairs=3 if quick else 20, samples=20_000 if quick else 200_000
+            )
+        }
 
 
 def compare(periods: int, limit: float, console: Console) -> list[dict[str, Any]]:
