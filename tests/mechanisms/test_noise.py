@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.distributions import RhoLaw
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.mechanisms import Gaussian, Geometric, Laplace
 from sourdine.testing import SeededBits
@@ -45,6 +46,13 @@ def test_a_vector_of_several_changes_gets_the_dominating_law() -> None:
     one, many = (Gaussian(sigma=3).loss(Distance.l2(3, coordinates=c)) for c in (1, None))
     assert one.rho == many.rho == Fraction(1, 2)
     assert many.profile(0.5) > one.profile(0.5)
+
+
+def test_the_law_of_a_vector_never_has_less_rho_than_was_computed() -> None:
+    for part in range(1, 60):
+        loss = Gaussian(sigma=Fraction(7, 3)).loss(Distance.l2(square=Fraction(part, 3), coordinates=5))
+        assert isinstance(loss.remove, RhoLaw)
+        assert loss.remove.rho >= loss.rho
 
 
 def test_relations_are_carried_to_the_loss() -> None:

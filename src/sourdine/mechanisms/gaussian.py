@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
-from sourdine.core.distributions import DiscreteGaussianLaw, LossDistribution, RhoLaw
+from sourdine.core.distributions import DiscreteGaussianLaw, LossDistribution, RhoLaw, float_above
 from sourdine.core.late import ndtri
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
@@ -65,7 +65,7 @@ class Gaussian(Mechanism):
         """One number that moves by whole steps has a known law; else the worst law that rho allows."""
         units = math.isqrt(math.floor(square))
         if units == 0 or not grid.one_moves(distance, square):
-            return RhoLaw(float(square / (2 * self._unit_sigma**2)))
+            return RhoLaw(float_above(square / (2 * self._unit_sigma**2)))
         return DiscreteGaussianLaw(units, float(self._unit_sigma**2))
 
     def error(self, confidence: float = 0.95) -> float:
