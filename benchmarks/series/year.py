@@ -8,6 +8,7 @@ import signal
 import time
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from sourdine.frames.source import Source
 from sourdine.tables.series import TableSeries
 from sourdine.tables.specification import Specification
 
+Shown = list[list[Any]]
 START = date(2026, 1, 1)
 _SPECIFICATION = """\
 [table]
@@ -26,16 +28,14 @@ source = "visits.parquet"
 unit = "person"
 column = "id"
 ledger = "visits.ledger"
-epsilon = 1
+epsilon = {epsilon}
 delta = 1e-6
 [columns.arrived]
 type = "date"
 first = 2026-01-01
 last = 2027-12-31
 [columns.place]
-type = "integer"
-lower = 0
-upper = {last}
+{place}
 [[queries]]
 name = "visits"
 ask = ["count"]
@@ -49,8 +49,13 @@ publish = ["total"]
 """
 
 
-def prepare(folder: Path, *, keys: int, periods: int, records: int) -> Specification:
-    """A register with so many records a day, its specification and its ledger."""
+def prepare(
+    folder: Path, *, keys: int, periods: int, records: int, chosen: bool = False, epsilon: int = 1
+) -> Specification:
+    """A register with so many records a day, its specification and its ledger.
+
+    The keys are declared, or texts of which nobody knows: those are to be chosen.
+    """
     rng = np.random.default_rng(1)
     days = np.repeat(np.arange(periods), records)
     all_days = pa.array([START + timedelta(days=day) for day in range(periods)], pa.date32())
@@ -58,12 +63,14 @@ def prepare(folder: Path, *, keys: int, periods: int, records: int) -> Specifica
         {
             "id": np.arange(len(days)),
             "arrived": all_days.take(pa.array(days)),
-            "place": rng.integers(0, keys, len(days)),
+            "place": pa.array(rng.integers(0, keys, len(days))).cast(pa.string() if chosen else pa.int64()),
         }
     )
+    place = 'type = "text"' if chosen else f'type = "integer"\nlower = 0\nupper = {keys - 1}'
     pq.write_table(table, folder / "visits.parquet")
-    (folder / "visits.toml").write_text(_SPECIFICATION.format(last=keys - 1, periods=periods))
-    Ledger.create(folder / "visits.ledger", epsilon=1, delta=1e-6).close()
+    (folder / "visits.toml").write_text(_SPECIFICATION.format(place=place, periods=periods, epsilon=epsilon))
+    kept = {"selection_delta": 5e-7} if chosen else {}
+    Ledger.create(folder / "visits.ledger", epsilon=epsilon, delta=1e-6, **kept).close()
     return Specification.load(folder / "visits.toml")
 
 
@@ -88,19 +95,20 @@ def day_by_day(folder: Path, *, keys: int, periods: int, records: int) -> dict[s
     }
 
 
-def kills(folder: Path, *, times: int, seed: int = 0) -> dict[str, int]:
+def kills(folder: Path, *, times: int, seed: int = 0, chosen: bool = False) -> dict[str, int]:
     """Kill a publisher at random moments: whatever was shown is shown again, and nothing is paid twice."""
-    specification = prepare(folder, keys=4, periods=times + 50, records=8)
+    many = {"records": 400, "epsilon": 8} if chosen else {"records": 8}
+    specification = prepare(folder, keys=4, periods=times + 50, chosen=chosen, **many)
     plan, place, ledger = specification.series_plan(), specification.series_path, folder / "visits.ledger"
     TableSeries.start(plan, place, ledger).close()
     with Ledger.open(ledger) as book:
         paid = book.status().spent
-    dice, shown, took = random.Random(seed), dict[int, list[int]](), 0.3
+    dice, shown, took = random.Random(seed), dict[int, Shown](), 0.0
     killed = changed = 0
     while killed < times:
         number = len(shown) + 1
+        start, through = time.perf_counter(), not shown or dice.random() < 1 / 8  # now and then one is let
         process, pipe = _publisher(specification, number)
-        start, through = time.perf_counter(), dice.random() < 1 / 8  # now and then one is let through
         if not through:
             time.sleep(dice.random() * 1.2 * took)
             os.kill(process, signal.SIGKILL)
@@ -110,12 +118,15 @@ def kills(folder: Path, *, times: int, seed: int = 0) -> dict[str, int]:
         os.close(pipe)
         _, ended = os.waitpid(process, 0)
         if through:
-            took = 0.5 * took + 0.5 * (time.perf_counter() - start)
+            spent = time.perf_counter() - start
+            took = 0.5 * (took + spent) if took else spent
         killed += os.WIFSIGNALED(ended)
         if text.endswith(b"\n"):
             rows = json.loads(text)
             changed += shown.get(number, rows) != rows
             shown[number] = rows
+        elif through:
+            raise RuntimeError(f"The period {number} was not published though nobody was killed.")
     with TableSeries.open(plan, place) as series:
         status, source = series.status(), specification.open()
         again = {number: _rows(series, source, number) for number in shown}
@@ -125,6 +136,7 @@ def kills(folder: Path, *, times: int, seed: int = 0) -> dict[str, int]:
         "kills": killed,
         "shown": len(shown),
         "held": status.closed,
+        "keys": max((len(rows) for rows in shown.values()), default=0),
         "changed": changed + sum(again[number] != rows for number, rows in shown.items()),
         "refused": int(status.restored),
         "paid_twice": int(more),
@@ -146,6 +158,7 @@ def _publisher(specification: Specification, number: int) -> tuple[int, int]:
         os._exit(0)
 
 
-def _rows(series: TableSeries, source: Source, number: int) -> list[int]:
-    rows: list[int] = series.publish(source, number, early=True).tables[0].rows[:, -1].tolist()
-    return rows
+def _rows(series: TableSeries, source: Source, number: int) -> Shown:
+    """The keys of a period, each with the last row of it."""
+    table = series.publish(source, number, early=True).tables[0]
+    return [[*map(str, key), row] for key, row in zip(table.keys, table.rows[:, -1].tolist(), strict=True)]

@@ -49,8 +49,8 @@ def test_a_vector_of_several_changes_gets_the_dominating_law() -> None:
 
 
 def test_the_law_of_a_vector_never_has_less_rho_than_was_computed() -> None:
-    for part in range(1, 60):
-        loss = Gaussian(sigma=Fraction(7, 3)).loss(Distance.l2(square=Fraction(part, 3), coordinates=5))
+    for part in range(3, 60):
+        loss = Gaussian(sigma=Fraction(7, 3)).loss(Distance.l2(square=Fraction(2 * part, 3), coordinates=5))
         assert isinstance(loss.remove, RhoLaw)
         assert loss.remove.rho >= loss.rho
 
