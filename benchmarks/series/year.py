@@ -69,8 +69,8 @@ def prepare(
     place = 'type = "text"' if chosen else f'type = "integer"\nlower = 0\nupper = {keys - 1}'
     pq.write_table(table, folder / "visits.parquet")
     (folder / "visits.toml").write_text(_SPECIFICATION.format(place=place, periods=periods, epsilon=epsilon))
-    kept = {"selection_delta": 5e-7} if chosen else {}
-    Ledger.create(folder / "visits.ledger", epsilon=epsilon, delta=1e-6, **kept).close()
+    kept = 5e-7 if chosen else 0
+    Ledger.create(folder / "visits.ledger", epsilon=epsilon, delta=1e-6, selection_delta=kept).close()
     return Specification.load(folder / "visits.toml")
 
 
