@@ -79,10 +79,10 @@ def _grouped(base: LossDistribution, epsilon: Fraction | float, size: int) -> At
     deltas = np.minimum((base.profile(losses) + slack) * factor * (1 + _ROUNDING) + 1e-300, 1.0)
     if epsilon != math.inf and losses[-1] >= epsilon:
         deltas[-1] = 0.0
-    return _hull_law(size * losses, deltas)
+    return hull_law(size * losses, deltas)
 
 
-def _hull_law(epsilons: Floats, deltas: Floats) -> AtomLaw:
+def hull_law(epsilons: Floats, deltas: Floats) -> AtomLaw:
     """The law whose profile is the largest convex one below these points and below 1 at the far left."""
     x = np.concatenate([[0.0], np.exp(epsilons)])
     y = np.concatenate([[1.0], deltas])

@@ -17,7 +17,7 @@ from sourdine.learning.data.trees import Tree, count_of
 from sourdine.learning.gradients.engine import Engine
 from sourdine.testing import SeededBits
 
-ALL = Augmentation(flip=True, shift=2, rotate=20, blur=1)
+ALL = Augmentation(flip=True, shift=2, rotate=20, crop=0.5, blur=1)
 
 
 def images(count: int, side: int = 8, seed: int = 1) -> Tensor:
@@ -32,6 +32,26 @@ def test_no_image_hangs_on_another() -> None:
     kept = [i for i in range(6) if i != 2]
     assert torch.equal(first[kept], second[kept])
     assert not torch.equal(first[2], second[2])
+
+
+def test_no_image_hangs_on_how_far_others_are_blurred(monkeypatch: pytest.MonkeyPatch) -> None:
+    held, drawn = images(2), iter([np.array([0.2, 0.3]), np.array([0.2, 1.0])])
+    monkeypatch.setattr(augmentation, "_uniform", lambda count, bits: next(drawn))
+    first, second = (Augmentation(blur=2).apply(held, SeededBits(1)) for _ in range(2))
+    assert torch.equal(first[0], second[0])
+
+
+def test_a_window_is_as_large_as_declared() -> None:
+    """Of an image that is its own coordinates, a window shows a range of them."""
+    side = torch.linspace(-1, 1, 101)
+    held = torch.stack([side.expand(101, 101), side[:, None].expand(101, 101)]).expand(400, 2, 101, 101)
+    made = Augmentation(crop=0.25).apply(held.clone(), SeededBits(4))
+    wide = (made[:, 0].amax((1, 2)) - made[:, 0].amin((1, 2))) / 2
+    high = (made[:, 1].amax((1, 2)) - made[:, 1].amin((1, 2))) / 2
+    area = wide * high
+    assert 0.23 < float(area.min()) < 0.35
+    assert float(area.max()) <= 1.0
+    assert 0.7 < float((wide / high).min()) < float((wide / high).max()) < 1.4
 
 
 def test_half_of_all_are_mirrored() -> None:

@@ -23,6 +23,7 @@ from sourdine.learning.data.examples import Batch, Examples
 
 _OWNER = "Augmentation"
 _SPREAD = 3.0  # standard deviations that a blur reaches
+_NARROW = math.log(4 / 3)  # of the ratio of a window's sides, beside that of the image
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,8 @@ class Augmentation:
     - `flip`: mirrored left and right, every other time.
     - `shift`: moved by up to so many pixels, up or down and left or right; what comes in is black.
     - `rotate`: turned by up to so many degrees, either way.
+    - `crop`: cut to a part of this share of its area at least, with sides that relate to each other between 3
+      to 4 and 4 to 3 of the image's, and made as large as it was.
     - `blur`: blurred by a Gaussian of up to so many pixels.
     - `copies`: versions of each image whose gradients are averaged in a step.
 
@@ -44,6 +47,7 @@ class Augmentation:
     flip: bool = False
     shift: int = 0
     rotate: float = 0.0
+    crop: float | None = None
     blur: float = 0.0
     copies: int = 1
 
@@ -56,7 +60,11 @@ class Augmentation:
             blur=float(check.between(_OWNER, "blur", self.blur, Fraction(0), Fraction(16))),
             copies=check.integer(_OWNER, "copies", self.copies, 1, 1 << 10),
         )
-        if self.copies > 1 and not (self.flip or self.shift or self.rotate or self.blur):
+        if self.crop is not None:
+            least, most = Fraction(1, 100), Fraction(1)
+            check.keep(self, crop=float(check.between(_OWNER, "crop", self.crop, least, most)))
+        changed = self.flip or self.shift or self.rotate or self.blur or self.crop is not None
+        if self.copies > 1 and not changed:
             must = "be 1 where images are not changed"
             raise check.fail(_OWNER, "copies", must, self.copies, "All copies would be the same.")
 
@@ -73,8 +81,10 @@ class Augmentation:
             versions = self._moved(versions, bits)
         if self.rotate:
             versions = self._turned(versions, bits)
+        if self.crop is not None:
+            versions = self._cut(versions, bits)
         if self.blur:
-            versions = _blurred(versions, self.blur * _uniform(count, bits))
+            versions = _blurred(versions, self.blur * _uniform(count, bits), self.blur)
         return versions if images.is_floating_point() else versions.round().to(images.dtype)
 
     def _moved(self, images: Tensor, bits: Bits) -> Tensor:
@@ -95,9 +105,17 @@ class Augmentation:
         cosine, sine, zero = np.cos(angles), np.sin(angles), np.zeros(len(angles))
         # in units of half an image each way, which are not alike where it is not square
         maps = np.stack([cosine, -sine * high / wide, zero, sine * wide / high, cosine, zero], axis=1)
-        places = torch.from_numpy(maps.reshape(-1, 2, 3)).to(images)
-        grid = functional.affine_grid(places, list(images.shape), align_corners=False)
-        return functional.grid_sample(images, grid, padding_mode="zeros", align_corners=False)
+        return _mapped(images, maps)
+
+    def _cut(self, images: Tensor, bits: Bits) -> Tensor:
+        """A window of each image, stretched over it (Szegedy et al. 2015)."""
+        least = 1.0 if self.crop is None else self.crop
+        area, shape, across, down = _uniform(4 * len(images), bits).reshape(4, -1)
+        side, ratio = np.sqrt(least + (1 - least) * area), np.exp(_NARROW * (2 * shape - 1) / 2)
+        wide, high = np.minimum(side * ratio, 1.0), np.minimum(side / ratio, 1.0)
+        zero = np.zeros(len(wide))
+        right, low = (1 - wide) * (2 * across - 1), (1 - high) * (2 * down - 1)
+        return _mapped(images, np.stack([wide, zero, right, zero, high, low], axis=1))
 
 
 class AugmentedExamples(Examples):
@@ -136,9 +154,19 @@ def _uniform(count: int, bits: Bits) -> NDArray[np.float64]:
     return np.asarray((bits.words(count) >> np.uint64(11)) * 2.0**-53, np.float64)
 
 
-def _blurred(images: Tensor, pixels: NDArray[np.float64]) -> Tensor:
-    """Each image by its own Gaussian, along one axis and then along the other; edges go on as they are."""
-    reach = max(1, math.ceil(_SPREAD * float(pixels.max())))
+def _mapped(images: Tensor, maps: NDArray[np.float64]) -> Tensor:
+    """Each image as seen through its own affine map, in units of half an image each way; black outside."""
+    places = torch.from_numpy(maps.reshape(-1, 2, 3)).to(images)
+    grid = functional.affine_grid(places, list(images.shape), align_corners=False)
+    return functional.grid_sample(images, grid, padding_mode="zeros", align_corners=False)
+
+
+def _blurred(images: Tensor, pixels: NDArray[np.float64], most: float) -> Tensor:
+    """Each image by its own Gaussian, along one axis and then along the other; edges go on as they are.
+
+    All reach as far as the largest that may be drawn: that of a batch would hang on who is in it.
+    """
+    reach = max(1, math.ceil(_SPREAD * most))
     colours = images.shape[1]
     offsets = torch.arange(-reach, reach + 1, device=images.device, dtype=images.dtype)
     wide = torch.from_numpy(np.maximum(pixels, 1e-3)).to(images)[:, None]
