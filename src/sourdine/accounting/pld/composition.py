@@ -50,6 +50,8 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
     for _ in range(_ROUNDS):
         lattice = _lattice(laws, scouts, step, tilt)
         high = _above(laws, lattice, step, tilt)
+        if least and high.delta(least) <= delta:
+            return Bracket(0.0, least)
         upper = min(best.upper, max(high.epsilon(delta), 0.0))
         if upper <= least:
             return Bracket(0.0, upper)

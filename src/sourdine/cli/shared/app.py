@@ -20,7 +20,6 @@ import typer
 from typer.core import TyperGroup, TyperOption
 
 from sourdine.cli.shared.old_options import read_old_options
-from sourdine.cli.shared.show import line, warn
 from sourdine.core import disk
 from sourdine.core.errors import OldWord, SourdineError
 from sourdine.core.text.escaping import tame
@@ -104,6 +103,16 @@ class OneSentence(TyperGroup):
             )
         sys.exit(code if isinstance(code, int) else 0)
 
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Every verb with all that its summary says, over as many lines as it takes."""
+        rows = [
+            (name, (verb.help or "").split("\n\n")[0].replace("\n", " "))
+            for name in self.list_commands(ctx)
+            if (verb := self.get_command(ctx, name)) is not None and not verb.hidden
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
 
 @contextlib.contextmanager
 def _old_words_in_a_sentence() -> Iterator[None]:
@@ -114,6 +123,8 @@ def _old_words_in_a_sentence() -> Iterator[None]:
 
         def tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if issubclass(category, OldWord):
+                from sourdine.cli.shared.show import warn  # loads what draws tables
+
                 warn(str(message))
             else:
                 others(message, category, *where, **more)
@@ -166,6 +177,8 @@ class VerbOrName(TyperGroup):
 
 
 def _complain(sentence: str, code: int = BAD_INPUT) -> int:
+    from sourdine.cli.shared.show import line  # loads what draws tables
+
     line(" ".join(sentence.split()), aside=True)
     return code
 

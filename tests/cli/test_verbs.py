@@ -1,0 +1,70 @@
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from sourdine.cli import app
+from sourdine.cli.verbs import VERBS, Verb, asked_for, make_app
+
+
+def test_summaries_are_the_first_words_of_each_help() -> None:
+    commands = getattr(get_command(app), "commands")  # noqa: B009
+    assert sorted(commands) == sorted(verb.name for verb in VERBS)
+    for verb in VERBS:
+        said = commands[verb.name].help.split("\n\n")[0]
+        assert verb.summary == " ".join(said.split()), verb.name
+
+
+def test_the_list_is_the_same_whether_verbs_are_loaded_or_not() -> None:
+    runner = CliRunner()
+    full, names_only = (runner.invoke(make_app(verbs), ["--help"]).stdout for verbs in (VERBS, ()))
+    assert full == names_only
+    assert all(verb.name in full for verb in VERBS)
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["demo"], ["demo"]),
+        (["--shared", "release", "plan"], ["release"]),
+        (["--allowance", "plan", "sql", "x"], ["sql"]),
+        (["--allowance=plan", "sql"], ["sql"]),
+        (["--help"], []),
+        ([], []),
+        (["--allowance"], []),
+        (["explain"], [verb.name for verb in VERBS]),
+    ],
+)
+def test_only_the_verb_that_is_asked_for_is_loaded(words: list[str], names: list[str]) -> None:
+    assert [verb.name for verb in asked_for(words)] == names
+
+
+def test_a_verb_is_the_same_alone_as_among_all() -> None:
+    runner, words = CliRunner(), ["budget", "dpsgd", "--help"]
+    alone = runner.invoke(make_app(asked_for(words)), words)
+    assert alone.stdout == runner.invoke(app, words).stdout
+    assert alone.exit_code == 0
+
+
+def test_a_verb_of_another_group_is_told_where_it_is() -> None:
+    result = CliRunner().invoke(make_app(asked_for(["explain"])), ["explain"])
+    assert "sourdine budget explain" in result.stderr
+
+
+def test_the_list_of_verbs_waits_for_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom sourdine.cli import main\nsys.argv = ['sourdine', '--help']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'scipy', 'rich', 'pydantic', 'duckdb'} & sys.modules.keys()\n"
+        "sys.exit(' '.join(sorted(heavy)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "demo" in done.stdout
+
+
+def test_a_verb_knows_whether_it_is_a_group() -> None:
+    assert [verb.name for verb in VERBS if verb.is_group][:2] == ["anonymity", "audit"]
+    assert Verb("demo", "demo", "demo", "").load().__name__ == "demo"
