@@ -401,9 +401,23 @@ def test_optimizers_and_augmented_images_cost_nothing_more(digits: Path, here: P
     assert found["epsilon"]["upper"] == plan(wanted, size=200).epsilon.upper
 
 
+def test_a_run_computes_where_it_is_told_and_is_logged(digits: Path, here: Path) -> None:
+    small = ("--noise-multiplier", 2, "--delta", "1e-3", "-b", 50, "--epochs", 2, "--model", "linear")
+    how = ("--device", "cpu", "--dtype", "bfloat16", "--physical-batch-size", 64, "--log", "run.csv")
+    run("fit", digits, *small, *how, "-o", "made")
+    header, *rows = Path("run.csv").read_text(encoding="utf-8").splitlines()
+    assert header == "step,steps,epoch,epsilon,loss,accuracy"
+    assert [row.split(",")[0] for row in rows] == ["4", "8"]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (("--device", "nowhere"), "must be a device of torch"),
+        (("--dtype", "float16"), "take bfloat16"),
+        (("--log", "none/run.csv"), "none"),
+        (("--dtype", "float64", "--without-privacy"), "takes no"),
+        (("--log", "run.csv", "--model", "least-squares", "--features", "random"), "takes no --log"),
         (("--optimizer", "lbfgs"), "sgd, adam, adamw, rmsprop, adagrad"),
         (("--optimizer", "adam", "--momentum", 0.5), "takes no --momentum"),
         (("--augment", "flip=1"), "flip, shift=4, rotate=15 and blur=1"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sourdine.learning.devices.processes import ALONE as ALONE
     from sourdine.learning.devices.processes import Processes as Processes
     from sourdine.learning.devices.processes import ProcessGone as ProcessGone
+    from sourdine.learning.evaluation.csv_log import CsvLog as CsvLog
     from sourdine.learning.execution import Execution as Execution
     from sourdine.learning.fitting import fit as fit
     from sourdine.learning.forecast import measure as measure
@@ -65,6 +66,7 @@ _HOMES = {
     "BinaryTree": "learning.correlation.declared",
     "Card": "accounting.certificate.card",
     "Clipping": "learning.gradients.clipping",
+    "CsvLog": "learning.evaluation.csv_log",
     "CyclicBatches": "learning.data.batches",
     "Engine": "learning.gradients.engine",
     "FixedBatches": "learning.data.batches",
@@ -114,6 +116,7 @@ __all__ = [  # noqa: RUF022  (by plain order)
     "Card",
     "Checkpoint",
     "Clipping",
+    "CsvLog",
     "CyclicBatches",
     "Engine",
     "Execution",

@@ -1,7 +1,7 @@
 """Private training in one call."""
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -22,13 +22,14 @@ from sourdine.learning.data.examples import Examples, batch_of, examples_of
 from sourdine.learning.data.units import UnitIds
 from sourdine.learning.devices.placement import Placement
 from sourdine.learning.devices.wrapping import unwrap
+from sourdine.learning.evaluation.judging import Metric, check_metrics
 from sourdine.learning.exact import usual_places
 from sourdine.learning.execution import Execution, check_execution
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import check_model
 from sourdine.learning.planning import TrainingPlan, check_plan
 from sourdine.learning.planning import plan as price
-from sourdine.learning.result import Trained
+from sourdine.learning.result import Progress, Trained
 from sourdine.learning.run import MakeOptimizer, MakeSchedule, ReportProgress, Run
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
@@ -48,9 +49,10 @@ def fit(
     averaging: float | None = None,
     augmentation: Augmentation | None = None,
     public: object = None,
+    metrics: Mapping[str, Metric] | None = None,
     checkpoint: Checkpoint | Path | str | None = None,
     execution: Execution | None = None,
-    progress: ReportProgress | None = None,
+    progress: ReportProgress | Sequence[ReportProgress] | None = None,
     ledger: Ledger | Path | str | None = None,
     purpose: str = "train a model",
     bits: Bits = SYSTEM,
@@ -70,10 +72,11 @@ def fit(
     - `averaging`: the decay of an average of the parameters over the steps, which is then the model.
     - `augmentation`: how images are changed at random before a gradient is taken; it costs no epsilon.
     - `public`: examples that are nobody's secret, to tell accuracy on after each epoch.
+    - `metrics`: functions of outputs and targets by name, told on the public examples beside accuracy.
     - `checkpoint`: a file; a run that was killed goes on from it, is paid once and costs the same epsilon.
       It is written after each epoch; `Checkpoint` may say more often.
     - `execution`: on which device, how much at once and by how many processes, which changes no price.
-    - `progress`: told after each step how far the run is.
+    - `progress`: a function, or several, told after each step how far the run is; `CsvLog` writes it down.
 
     >>> import torch
     >>> x = torch.randn(200, 5, generator=torch.Generator().manual_seed(1))
@@ -125,7 +128,8 @@ def fit(
             way=prepared.way,
             tried=prepared.tried,
             public=None if public is None else examples_of(public),
-            progress=progress,
+            metrics=check_metrics(metrics, public),
+            progress=_all_of(progress),
             bits=bits,
             processes=processes,
         )
@@ -138,6 +142,21 @@ def fit(
                 if file is not None:
                     stack.enter_context(file.lock())
         return run.done(file if processes.first else None, payer, purpose)
+
+
+def _all_of(progress: ReportProgress | Sequence[ReportProgress] | None) -> ReportProgress | None:
+    """One function that tells several."""
+    if progress is None or callable(progress):
+        return progress
+    listeners = tuple(progress)
+    if not all(callable(each) for each in listeners):
+        raise check.fail("fit", "progress", "be a function, or several of them", progress)
+
+    def tell(now: Progress) -> None:
+        for each in listeners:
+            each(now)
+
+    return tell
 
 
 def augmented(

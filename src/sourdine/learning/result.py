@@ -1,5 +1,6 @@
 """What training gives: a model, what it cost, what may be told of how it went, and a card that says so."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from sourdine.learning.pricing import PricedPlan
 class Progress:
     """How far a run is. Nothing of it comes from private data but through the noisy model.
 
-    `epsilon` is what so many steps cost at most. `loss` and `accuracy` are those on data that were declared
-    public; the loss on the training data is never told, since it was not paid for.
+    `epsilon` is what so many steps cost at most. `loss`, `accuracy` and `metrics` are those on data that were
+    declared public; the loss on the training data is never told, since it was not paid for.
     """
 
     step: int
@@ -27,6 +28,7 @@ class Progress:
     epsilon: float
     loss: float | None = None
     accuracy: float | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

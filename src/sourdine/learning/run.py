@@ -2,7 +2,7 @@
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -28,6 +28,7 @@ from sourdine.learning.data.batches import Batches, IndependentBatches, Indices
 from sourdine.learning.data.examples import Batch, Examples
 from sourdine.learning.data.units import UnitIds
 from sourdine.learning.devices.processes import ALONE, Processes
+from sourdine.learning.evaluation.judging import Judge, Metric
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.noisy_gradient import GRID_STEPS
 from sourdine.learning.gradients.way import Way
@@ -35,7 +36,7 @@ from sourdine.learning.masks import unforeseen
 from sourdine.learning.pricing import PricedPlan
 from sourdine.learning.result import Progress, Trained
 from sourdine.learning.step import Step
-from sourdine.learning.task import Task, cross_entropy
+from sourdine.learning.task import Task
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
 MakeSchedule = Callable[[Optimizer], LRScheduler]
@@ -48,7 +49,6 @@ _CHANGED = {
     Neighbours.REPLACE: "replaced by another (replace)",
     Neighbours.ZERO_OUT: "left out of their batches (zero-out)",
 }
-_AT_ONCE = 1000  # public examples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +71,7 @@ class Run:
     way: Way = field(default_factory=Way)  # how gradients are taken
     tried: Examples | None = None  # public examples to rehearse with, if made-up ones cannot be right
     copies: int = 1  # of each example in a batch, which count as one
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
     processes: Processes = ALONE  # which call `done` alike; the first has the ledger and the checkpoint
 
     def done(self, file: Checkpoint | None, ledger: Ledger | None, purpose: str) -> Trained:
@@ -158,7 +159,7 @@ class Run:
                 moving.close()
                 moving.follow_schedule(self.plan.steps - 1)
                 if self.public is not None:
-                    replace(self, task=task)._judge()  # all of them: one may be odd
+                    Judge(task, self.public, self.metrics).rehearse()  # all of them: one may be odd
             except SourdineError:
                 raise
             except Exception as problem:
@@ -364,39 +365,11 @@ class Run:
         return min(most, accountant.epsilon(accountant.repeat(cost, count), self.plan.delta).upper)
 
     def _judged(self, now: Progress, moving: "_Moving") -> Progress:
-        """Loss and accuracy on public data."""
+        """Loss, accuracy and metrics on public data."""
         if self.public is None:
             return now
         with moving.averaged():
-            losses, hits = self._judge()
-        size = self.public.size
-        return replace(now, loss=losses / size, accuracy=hits / size if self._has_classes else None)
-
-    def _judge(self) -> tuple[float, int]:
-        """The sum of the losses on all public examples, and how many classes are right."""
-        assert self.public is not None
-        losses, hits, size = 0.0, 0, self.public.size
-        self.task.model.eval()
-        with torch.no_grad():
-            for start in range(0, size, _AT_ONCE):
-                some, right = self._judged_part(np.arange(start, min(start + _AT_ONCE, size)))
-                losses += some
-                hits += right
-        self.task.model.train()
-        return losses, hits
-
-    @property
-    def _has_classes(self) -> bool:
-        return (
-            self.public is not None and self.task.loss is cross_entropy and self.public.like()[-1].ndim == 1
-        )
-
-    def _judged_part(self, places: Indices) -> tuple[float, int]:
-        """The loss on some public examples, and how many classes are right."""
-        assert self.public is not None
-        outputs, targets = self.task.outputs(self.public.batch(places))
-        right = int((outputs.argmax(1) == targets).sum()) if self._has_classes else 0
-        return float(self.task.loss(outputs, targets).sum()), right
+            return Judge(self.task, self.public, self.metrics).judged(now)
 
 
 class _Moving:

@@ -129,6 +129,11 @@ class Step:
         self._bits = bits
         self._wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
         self._exchange = GradientExchange(self.processes, self._wanted)
+        if self.exact and self.processes.several:
+            raise InvalidParameter(
+                "Whole numbers are not sent between processes yet: as floats they would be rounded, and the "
+                "proof of exact=True would be lost. Train with one process, or without exact=True."
+            )
         self._sums: Sums = {}
         self._tested: set[object] = set()
         self._begun = False
@@ -305,7 +310,8 @@ class Step:
             for name, value in self._wanted.items()
         }
         with torch.no_grad():
-            if self.correlation is None and all(total.device.type == "cpu" for total in totals.values()):
+            usual = self.correlation is None and type(self)._noise is Step._noise  # a test may have another
+            if usual and all(total.device.type == "cpu" for total in totals.values()):
                 make_noisy_means(list(totals.values()), sigma, self.batch_size, self._bits)
             else:
                 self._add_noise(totals, sigma)

@@ -147,7 +147,7 @@ def stepped(case: dict[str, Any], rank: int, processes: Processes) -> dict[str, 
 
 
 def values_of(model: nn.Module) -> list[float]:
-    return [float(each) for value in model.parameters() for each in value.flatten()]
+    return [float(each) for value in model.parameters() for each in value.detach().flatten()]
 
 
 def watches(

@@ -23,7 +23,7 @@ from sourdine.testing import SeededBits
 from tests.narrow import some
 
 T = TypeVar("T")
-SECONDS = 240
+SECONDS = 900  # a busy machine takes minutes
 
 
 @dataclass(frozen=True)
@@ -155,6 +155,15 @@ def test_unlike_steps_are_refused_before_anything_is_paid() -> None:
     for each in in_threads(2, act):
         assert isinstance(each, InvalidParameter)
         assert "trained parameters" in str(each)
+
+
+def test_whole_numbers_are_not_sent_as_floats() -> None:
+    def act(rank: ThreadRank) -> None:
+        Step(linear(), noise_multiplier=1.0, batch_size=20, steps=2, exact=True, processes=rank)
+
+    for each in in_threads(2, act):
+        assert isinstance(each, InvalidParameter)
+        assert "exact=True" in str(each)
 
 
 def test_one_process_pays_and_a_refusal_reaches_all() -> None:

@@ -19,6 +19,7 @@ from sourdine.cli.train.options import (
     Cache,
     Data,
     DataOptions,
+    ExecutionOptions,
     PlanOptions,
     Test,
     optimizer_of,
@@ -35,8 +36,11 @@ if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger
     from sourdine.learning.data.augmentation import Augmentation
     from sourdine.learning.data.labelled import Labelled
+    from sourdine.learning.execution import Execution
     from sourdine.learning.models import Recipe
     from sourdine.learning.planning import TrainingPlan
+    from sourdine.learning.result import Progress
+    from sourdine.learning.run import ReportProgress
 
 _OWNER = "train fit"
 _PLAIN_BATCH = 64
@@ -137,6 +141,7 @@ def fit(
     ] = None,
     plan: PlanOptions,
     settings: RecipeOptions,
+    how: ExecutionOptions,
     without_privacy: Annotated[
         bool, typer.Option("--without-privacy", help="Train as usual, to compare. It protects nobody.")
     ] = False,
@@ -186,7 +191,13 @@ def fit(
             checkpoint=checkpoint,
             without_privacy=without_privacy or None,
             repeats=None if count == 1 else count,
+            device=how.device,
+            dtype=how.dtype,
+            physical_batch_size=how.physical_batch_size,
+            log=how.log,
         )
+    execution = how.execution()
+    show.check_place(how.log)
     if without_privacy:
         _refuse(
             epsilon=plan.epsilon,
@@ -194,6 +205,9 @@ def fit(
             ledger=ledger,
             checkpoint=checkpoint,
             steps=plan.steps,
+            device=how.device,
+            dtype=how.dtype,
+            physical_batch_size=how.physical_batch_size,
         )
     stated = None if without_privacy else plan.plan(_OWNER, recipe)
     folder = Path(f"{data.resolve().stem}-model") if output is None else output
@@ -207,14 +221,14 @@ def fit(
     with ExitStack() as stack:
         paid = None if ledger is None else stack.enter_context(_open(ledger))
         train, judged, features = chosen.prepared(parts, cache, single=single)
-        job = _Job(chosen, recipe, stated, plan.batch_size, train, judged, paid, augmentation)
+        job = _Job(chosen, recipe, stated, plan.batch_size, train, judged, paid, augmentation, execution)
         handover = Handover(chosen, train.classes, features, paid)
         for place in places:
             show.check_folder(place)
         runs = []
         for turn, place in enumerate(places):
             label = "training" if count == 1 else f"run {turn + 1} of {count}"
-            run = job.run(label, _numbered(checkpoint, turn, count))
+            run = job.run(label, _numbered(checkpoint, turn, count), _numbered(how.log, turn, count))
             runs.append(run)
             document = plain_runs(runs, places[: turn + 1]) | {"warning": warning or None}
             summary = json.dumps(document, indent=2) + "\n"
@@ -239,9 +253,11 @@ class _Job:
     test: "Labelled | None"
     ledger: "Ledger | None"
     augmentation: "Augmentation | None"
+    execution: "Execution"
 
-    def run(self, label: str, checkpoint: Path | None) -> "Run":
+    def run(self, label: str, checkpoint: Path | None, log: Path | None) -> "Run":
         from sourdine.learning.baseline import fit_without_privacy
+        from sourdine.learning.evaluation.csv_log import CsvLog
         from sourdine.learning.fitting import fit as fit_privately
         from sourdine.learning.gradients.clipping import Flat
 
@@ -260,7 +276,8 @@ class _Job:
         fresh = self.chosen.fresh(self.train.shape, len(self.train.classes))
         optimizer = optimizer_of(self.recipe.learning_rate, self.recipe.momentum, self.recipe.optimizer)
         public = None if self.test is None else self.test.pair
-        with training_bar(label) as progress:
+        with training_bar(label) as bar:
+            progress = bar if log is None else _both(bar, CsvLog(log))
             if self.plan is None:
                 usual = min(_PLAIN_BATCH, len(self.train))
                 return fit_without_privacy(
@@ -283,17 +300,26 @@ class _Job:
                 augmentation=self.augmentation,
                 public=public,
                 checkpoint=checkpoint,
+                execution=self.execution,
                 progress=progress,
                 ledger=self.ledger,
                 purpose=purpose,
             )
 
 
-def _numbered(checkpoint: Path | None, turn: int, count: int) -> Path | None:
-    """The checkpoint of one of several runs."""
-    if checkpoint is None or count == 1:
-        return checkpoint
-    return checkpoint.with_name(f"{checkpoint.name}.{turn + 1}")
+def _both(bar: "ReportProgress", log: "ReportProgress") -> "ReportProgress":
+    def tell(now: "Progress") -> None:
+        bar(now)
+        log(now)
+
+    return tell
+
+
+def _numbered(path: Path | None, turn: int, count: int) -> Path | None:
+    """The checkpoint of one of several runs, or its log."""
+    if path is None or count == 1:
+        return path
+    return path.with_name(f"{path.name}.{turn + 1}")
 
 
 def _warning(plan: "TrainingPlan", present: int) -> str:

@@ -18,6 +18,7 @@ from sourdine.core.errors import SourdineError
 if TYPE_CHECKING:
     from sourdine.learning.correlation.declared import GradientCorrelation
     from sourdine.learning.data.labelled import Parts
+    from sourdine.learning.execution import Execution
     from sourdine.learning.models import Model, Recipe
     from sourdine.learning.planning import TrainingPlan
     from sourdine.learning.run import MakeOptimizer
@@ -153,6 +154,36 @@ def with_usual_batch(plan: "TrainingPlan", recipe: "Recipe", present: int) -> "T
 def read_delta(owner: str, text: str) -> float:
     """The delta of a run."""
     return float(number(owner, "delta", text, *DELTA))
+
+
+Device = Annotated[
+    str | None, typer.Option("--device", help="Where it is computed, such as cuda. Without: the processor.")
+]
+Dtype = Annotated[
+    str | None,
+    typer.Option("--dtype", help="What layers compute in: float32, float64 or bfloat16. Without: float32."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionOptions:
+    """How a run is carried out, which changes no price."""
+
+    device: Device = None
+    dtype: Dtype = None
+    physical_batch_size: Annotated[
+        int | None,
+        typer.Option("--physical-batch-size", help="Examples computed at once. Without: it is measured."),
+    ] = None
+    log: Annotated[
+        Path | None, typer.Option("--log", help="Write the course of the run to this CSV file.")
+    ] = None
+
+    def execution(self) -> "Execution":
+        """The same for Python."""
+        from sourdine.learning.execution import Execution
+
+        return Execution(physical_batch_size=self.physical_batch_size, device=self.device, dtype=self.dtype)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,15 @@ import typer
 from sourdine.cli.shared import show
 from sourdine.cli.shared.option_groups import with_groups
 from sourdine.cli.shared.parse import AsJson, number, plain_bracket
-from sourdine.cli.train.options import DataOptions, Kind, PlanOptions, read_model, with_usual_batch
+from sourdine.cli.train.options import (
+    DataOptions,
+    Device,
+    Dtype,
+    Kind,
+    PlanOptions,
+    read_model,
+    with_usual_batch,
+)
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
@@ -33,6 +41,8 @@ def plan(
     memory: Annotated[
         str | None, typer.Option("--memory", help="MiB that the tensors of a step may take.")
     ] = None,
+    device: Device = None,
+    dtype: Dtype = None,
     reading: DataOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -59,7 +69,7 @@ def plan(
     else:
         train = reading.read(data).train
         present, like, classes = len(train), train.shape, len(train.classes)
-    forecast = _forecast(kind, like, classes, room)
+    forecast = _forecast(kind, like, classes, memory=room, device=device, dtype=dtype)
     priced = price(with_usual_batch(stated, recipe, present), size=present, forecast=forecast)
     if as_json:
         show.document(plain_plan(priced))
@@ -77,7 +87,15 @@ def _shape(owner: str, text: str) -> tuple[int, ...]:
     return sizes
 
 
-def _forecast(kind: "Model", shape: tuple[int, ...], classes: int, memory: int | None) -> "StepForecast":
+def _forecast(
+    kind: "Model",
+    shape: tuple[int, ...],
+    classes: int,
+    *,
+    memory: int | None,
+    device: str | None,
+    dtype: str | None,
+) -> "StepForecast":
     import torch
 
     from sourdine.learning.forecast import measure
@@ -93,6 +111,8 @@ def _forecast(kind: "Model", shape: tuple[int, ...], classes: int, memory: int |
         like,
         optimizer=lambda values: Keeping(values, copies=copies),
         memory=memory,
+        device=device,
+        dtype=dtype,
     )
 
 

@@ -1,0 +1,1 @@
+"""How a run goes, told on public examples and written down."""
