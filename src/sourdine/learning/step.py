@@ -129,11 +129,6 @@ class Step:
         self._bits = bits
         self._wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
         self._exchange = GradientExchange(self.processes, self._wanted)
-        if self.exact and self.processes.several:
-            raise InvalidParameter(
-                "Whole numbers are not sent between processes yet: as floats they would be rounded, and the "
-                "proof of exact=True would be lost. Train with one process, or without exact=True."
-            )
         self._sums: Sums = {}
         self._tested: set[object] = set()
         self._begun = False
