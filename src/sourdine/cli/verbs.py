@@ -180,7 +180,7 @@ def make_app(loaded: Iterable[Verb] = VERBS) -> typer.Typer:
     app = typer.Typer(
         cls=OneSentence,
         name="sourdine",
-        rich_markup_mode=None,  # the list of verbs is plain text: what draws boxes takes longer to load
+        rich_markup_mode="markdown",
         pretty_exceptions_enable=False,  # a plain trace, and only for whoever asked for it
     )
     full = {verb.name for verb in loaded}

@@ -103,6 +103,10 @@ class OneSentence(TyperGroup):
             )
         sys.exit(code if isinstance(code, int) else 0)
 
+    def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """The list of verbs as plain text: what draws boxes takes longer to load than all else."""
+        super(TyperGroup, self).format_help(ctx, formatter)
+
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """Every verb with all that its summary says, over as many lines as it takes."""
         rows = [
