@@ -82,6 +82,7 @@ def main() -> None:
     reader.add_argument("--runs", type=int, default=20)
     reader.add_argument("--devices", type=int, help="only the settings of so many")
     reader.add_argument("--epsilon", type=int, help="only the settings of this one")
+    reader.add_argument("--first", type=int, default=0, help="the seed of the first run; others follow it")
     reader.add_argument("--output", type=Path)
     asked = reader.parse_args()
     words = made_up(_WORDS, np.random.default_rng(1))
@@ -89,7 +90,8 @@ def main() -> None:
     for people, epsilon in SIZES:
         if asked.devices not in (None, people) or asked.epsilon not in (None, epsilon):
             continue
-        runs = [run(WordTree(epsilon=epsilon), words, people, seed) for seed in range(asked.runs)]
+        seeds = range(asked.first, asked.first + asked.runs)
+        runs = [run(WordTree(epsilon=epsilon), words, people, seed) for seed in seeds]
         found = np.array([each["found"] for each in runs])
         told = sum(each["told"] - each["false"] for each in runs)
         line = {

@@ -129,3 +129,22 @@ def test_it_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: p
 def test_a_long_name_is_no_obstacle(tmp_path: Path) -> None:
     disk.write_whole(tmp_path / ("n" * 250), "a")
     assert names(tmp_path) == ["n" * 250]
+
+
+def test_one_at_a_time_is_alone_in_a_folder(tmp_path: Path) -> None:
+    inside, most = [0], [0]
+
+    def enter() -> None:
+        for _ in range(20):
+            with disk.alone(tmp_path):
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+                threading.Event().wait(0.0005)
+                inside[0] -= 1
+
+    threads = [threading.Thread(target=enter) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]

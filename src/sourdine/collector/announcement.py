@@ -49,7 +49,8 @@ class Announcement:
     `opens` and `closes` are the first and last day, by the clock of UTC. `retention` is for how many days
     after its period a report is kept on its own; its part in the counts stays. A device reports on at most
     `answers` different answers under one secret, and draws a new secret after `secret_days` (0: never), which
-    it pays for: the whole price is epsilon times answers times secrets.
+    it pays for: the whole price is epsilon times answers times secrets. Beyond these answers it repeats its
+    last report.
     """
 
     question: Question
@@ -121,7 +122,10 @@ class Announcement:
 
     @property
     def device_epsilon(self) -> float:
-        """What all reports of one device reveal at most, as long as the question is open."""
+        """What all reports of one device reveal at most, as long as the question is open.
+
+        With several answers, given when they were the same: reports that differ tell of a change.
+        """
         oracle = self.question.oracle
         if isinstance(oracle, RapporOracle):
             return oracle.epsilon_infinity * self.answers * self.secrets

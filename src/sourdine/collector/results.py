@@ -279,7 +279,8 @@ def announced_terms(announcement: Announcement) -> tuple[str, ...]:
     )
     return (
         f"All reports of one device together reveal at most ε = {shorten_up(announcement.device_epsilon)}: "
-        f"{counted(announcement.answers, 'different answer')} under one secret{secrets}.",
+        f"{counted(announcement.answers, 'different answer')} under one secret{secrets}."
+        + (" That an answer changed is seen beside that." if announcement.answers > 1 else ""),
         f"Reports are taken from {announcement.opens} to {announcement.closes}, {often}. Of the time of a "
         f"report {time} is kept, and no address; {days} after that it lives on in the counts alone.",
     )

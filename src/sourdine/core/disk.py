@@ -166,6 +166,25 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """While this lasts, no other process or thread is in here for the folder, where systems have such locks.
+
+    >>> with alone(Path(".")):
+    ...     pass
+    """
+    lock = getattr(fcntl, "flock", None)
+    if lock is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    try:
+        lock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def _sync(handle: int) -> None:
     full = getattr(fcntl, "F_FULLFSYNC", None)  # on macOS, whose fsync stops short of the disk
     if full is not None:

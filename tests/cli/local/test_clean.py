@@ -120,7 +120,7 @@ def test_what_is_there_already_is_not_written_over(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("none.csv", "--epsilon", "1"), "There is no file none.csv"),
+        (("none.csv", "--epsilon", "1"), "The file none.csv does not exist"),
         (("people.xls", "--epsilon", "1"), "'.xls' is not read"),
         (("people.csv",), "'age' has no epsilon"),
         (("people.csv", "--epsilon", "0"), "'epsilon' of local clean"),
@@ -130,7 +130,7 @@ def test_what_is_there_already_is_not_written_over(folder: Path) -> None:
         (("people.csv", "--each", "1", "--column-epsilon", "secret=1"), "not declared"),
         (("people.csv", "--each", "1", "--method", "gauss"), "laplace, staircase, unbiased"),
         (("people.csv", "--each", "1", "--rows", "0"), "'rows'"),
-        (("people.csv", "--each", "1", "--spec", "none.toml"), "none.toml cannot be read"),
+        (("people.csv", "--each", "1", "--spec", "none.toml"), "none.toml does not exist"),
         (("people.csv", "--each", "1", "--encoding", "ebcdic"), "encoding"),
         (("people.csv", "--each", "1", "--ledger", "none.ledger"), "none.ledger"),
         (("people.csv", "--each", "100"), "the column 'age'"),

@@ -75,7 +75,7 @@ def test_a_second_table_tests(folder: Path) -> None:
         (("--epsilon", "1:2:x"), "finite number"),
         (("--epsilon", "1:2:2.5"), "points of epsilon"),
         (("--epsilon", "1", "--model", "oracle"), "naive-bayes, logistic, tree"),
-        (("--epsilon", "1", "--test", "gone.csv"), "no file gone.csv"),
+        (("--epsilon", "1", "--test", "gone.csv"), "gone.csv does not exist"),
         (("--epsilon", "1", "--spec", "gone.toml"), "gone.toml"),
         (("--epsilon", "1", "--html", "page.txt"), ".html"),
         ((), "Give one"),

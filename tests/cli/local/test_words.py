@@ -33,14 +33,14 @@ def test_common_words_come_out(folder: Path) -> None:
     assert 250 < found["whole_word_reports"] < 450
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert "cherry" in page
-    assert "5 % at most" in page
+    assert "2 % at most" in page
 
 
 def test_it_says_what_the_words_mean(folder: Path) -> None:
     code, out, _ = run("local", "words", folder / "snack.json", folder / "r.txt")
     assert code == 0
     assert "cherry" in out
-    assert "at most 0.05" in " ".join(out.split())
+    assert "at most 0.02" in " ".join(out.split())
 
 
 def test_a_device_always_tells_prefixes_of_one_length(folder: Path) -> None:

@@ -133,6 +133,7 @@ def test_no_script_reads_the_secret_and_nothing_else_is_kept(browser: "Browser",
     with watched(browser) as page:
         answer(page, server, "car")
         page.get_by_text("Sent, and stored by the collector.").wait_for()
+        line = page.locator("#line").inner_text()
         kept = page.evaluate("""async () => {
           const open = indexedDB.open("sourdine");
           const database = await new Promise((resolve) => { open.onsuccess = () => resolve(open.result); });
@@ -145,9 +146,25 @@ def test_no_script_reads_the_secret_and_nothing_else_is_kept(browser: "Browser",
     assert kept["secret"] == "kept"
     assert kept["identity"] == server.question.identity
     assert (kept["storage"], kept["cookies"], len(kept["tags"])) == (0, "", 1)
+    assert kept["standing"] == line[17:]  # the report, which was sent
     ledger = {"name", "each", "paid"}  # of the device: how many answers it paid for, and not which
-    whole = {"identity", "secret", "day", "tags", "period", "version", "storage", "cookies"}
+    whole = {"identity", "secret", "day", "tags", "standing", "period", "version", "storage", "cookies"}
     assert set(kept) == whole | ledger
+
+
+def test_a_new_answer_on_another_day_is_the_same_report_and_the_person_is_told(
+    browser: "Browser", tmp_path: Path
+) -> None:
+    with serving(tmp_path, period=KeptPeriod.DAY) as server, watched(browser) as page:
+        lines = []
+        for day, label in enumerate(("bicycle", "car")):
+            page.clock.set_fixed_time(datetime.now(UTC) + timedelta(days=day))
+            answer(page, server, label)
+            page.get_by_text("Sent, and stored by the collector.").wait_for()
+            lines.append(page.locator("#line").inner_text())
+            assert page.get_by_text("its last report once more").is_visible() is (day == 1)
+        assert lines[0] == lines[1]
+        assert violations(page) == []
 
 
 def test_nothing_but_the_report_is_sent(browser: "Browser", server: Serving) -> None:

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sourdine.core.randomness import packed
-from sourdine.core.randomness.subsets import Sets, sets
+from sourdine.core.randomness.subsets import Sets, plan, sets
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit
 
@@ -55,6 +55,17 @@ def test_sets_have_their_size_and_every_element_alike(size: int, of: int) -> Non
     pairs = plain[:, :-1] & plain[:, 1:]
     p = size * (size - 1) / (of * (of - 1))
     assert abs(pairs.mean() - p) < 6 * np.sqrt(p / (count * (of - 1)))
+
+
+@pytest.mark.parametrize(
+    ("size", "of", "told"), [(0, 2, (0, 0, 0, 0)), (1, 6, (0, 0, -1, 1)), (80, 300, (1, 2, -6, 15))]
+)
+def test_the_plan_of_a_single_set_never_changes(size: int, of: int, told: tuple[int, ...]) -> None:
+    """Reports that devices repeat for ever hang on it, and browsers draw by it; many may have another."""
+    begin = plan(size, of)
+    assert (begin.numerator, begin.digits, begin.least, begin.most, begin.length) == (*told, 32)
+    first, second = sets(size + 2, of, 1, SeededBits(7)), sets(size + 2, of, 1, SeededBits(7))
+    assert np.array_equal(first.rows, second.rows)
 
 
 class Counted(SeededBits):

@@ -12,13 +12,11 @@ to agree on how JSON is written. The message is five lines of UTF-8, the last wi
 The certificate holds the digests of all files, so a signature stands for all of them.
 """
 
-import contextlib
 import hashlib
 import json
-import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -29,11 +27,6 @@ from sourdine.core import disk
 from sourdine.core.codec import decoded, encoded, unambiguous
 from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter, SourdineError
-
-try:
-    import fcntl
-except ImportError:  # on Windows
-    fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".signatures.json"
 _FIRST = "sourdine signature/1"
@@ -144,7 +137,7 @@ def add_signature(certificate: Path, new: Signature) -> Path:
     Whoever may read the certificate may read its signatures. Their place is returned.
     """
     path = signatures_place(certificate)
-    with _alone(path.parent):
+    with disk.alone(path.parent):  # so that no signature of two is lost
         others = [each for each in read_signatures(path) if each.key != new.key]
         disk.write_whole(path, _text((*others, new)))
         path.chmod(stat.S_IMODE(certificate.stat().st_mode))
@@ -155,18 +148,3 @@ def _text(signatures: Iterable[Signature]) -> str:
     return (
         json.dumps({"format": _FORMAT, "signatures": [encoded(each) for each in signatures]}, indent=2) + "\n"
     )
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """While this lasts, nobody else signs in the folder, so that no signature of two is lost."""
-    lock = getattr(fcntl, "flock", None)
-    if lock is None:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        lock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -37,7 +37,10 @@ def announce(
         int, typer.Option(help="Days after its period that a single report is kept; counts stay.")
     ] = 90,
     answers: Annotated[
-        int, typer.Option(help="How many different answers a device reports on at most. Each costs.")
+        int,
+        typer.Option(
+            help="How many different answers a device reports on at most. Each costs, and changes are seen."
+        ),
     ] = 1,
     secret_days: Annotated[
         int, typer.Option(help="A device takes a new secret after so many days, and pays again. 0: never.")
@@ -134,7 +137,9 @@ def price_words(announcement: "Announcement") -> str:
         if announcement.secrets == 1
         else f" A device has {announcement.secrets} secrets by the end, and pays anew under each."
     )
+    change = " That an answer changed is seen beside that." if announcement.answers > 1 else ""
     return (
         f"One report reveals at most epsilon {each} about its answer; all reports of one device together at "
-        f"most {total}, with {counted(announcement.answers, 'different answer')} under one secret.{secrets}"
+        f"most {total}, with {counted(announcement.answers, 'different answer')} under one secret."
+        f"{secrets}{change}"
     )

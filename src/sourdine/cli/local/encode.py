@@ -75,8 +75,8 @@ def encode(
             "time, unless a secret of their device makes equal answers give equal reports (--secret)."
             if memo is None
             else "All lines were taken for answers of the one device with this secret: its total is "
-            f"{level} times the number of different answers it ever gives. Do not use one secret for "
-            "several people: estimates and their intervals would be wrong."
+            f"{level} times the number of different answers it ever gives, given when they were the "
+            "same. Do not use one secret for several people: estimates and their intervals would be wrong."
         )
     )
 

@@ -51,10 +51,11 @@ function tellCost(question) {
   show("cost");
 }
 
-function tellSent(question, answer, { body, id, row }) {
+function tellSent(question, answer, { body, id, row, earlier }) {
   at("answer").textContent = answer;
   at("line").textContent = body.trim();
   at("submission").textContent = id;
+  at("earlier").hidden = !earlier;
   if (question.announcement.question.oracle.mechanism === "grr/1") {
     at("reads").textContent = `“${question.labels[parseInt(row, 16)]}”, which may or may not be your answer`;
     show("reads-title", "reads");

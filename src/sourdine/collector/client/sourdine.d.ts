@@ -2,7 +2,7 @@
 export class SourdineError extends Error {
   readonly code:
     | "refused" | "changed" | "signature" | "price" | "oracle" | "older" | "unknown"
-    | "no-storage" | "insecure" | "closed" | "answered" | "waiting" | "spent" | "full" | "token" | "budget";
+    | "no-storage" | "insecure" | "closed" | "answered" | "waiting" | "full" | "token" | "budget";
 }
 
 /** A specification as `sourdine local spec` writes it. */
@@ -97,6 +97,10 @@ export class Reporter {
   static create(): Promise<Reporter>;
   static from(bytes: Uint8Array): Promise<Reporter>;
   row(question: Question, value: number | string, fresh?: Uint8Array): Promise<Uint8Array>;
+  /** What is drawn once for an answer and for ever: the report itself, but for RAPPOR. */
+  permanent(question: Question, value: number | string): Promise<Uint8Array>;
+  /** The report that is made of a permanent response, once more. */
+  again(question: Question, permanent: Uint8Array, fresh?: Uint8Array): Promise<Uint8Array>;
   place(identity: string, count: number): Promise<number>;
   tag(question: Question, value: number | string): Promise<string>;
 }
@@ -137,7 +141,10 @@ export interface DeviceLedger {
 }
 
 export class Client {
-  /** With a `budget`, answers that would bring the sum of all questions above that epsilon are refused. */
+  /**
+   * With a `budget`, no answer is paid for that would bring the sum of all questions above that epsilon: the first one to
+   * a question is refused, and for later ones the last report stands.
+   */
   static open(
     options: Terms & { readonly collector: string; readonly database?: string; readonly budget?: number | null },
   ): Promise<Client>;
@@ -146,7 +153,13 @@ export class Client {
   /** Which question of a questionnaire this device answers: the same one for ever. */
   assigned(questionnaire: { readonly identity: string; readonly questions: readonly string[] }): Promise<string>;
   question(fingerprint: string): Promise<Question>;
-  answer(question: Question, answer: string | number): Promise<Submission & { readonly row: string; readonly sent: Promise<Sending> }>;
+  /**
+   * `earlier`: the last report went out once more in the place of this answer's, which the question does not allow to
+   * be paid for. For the person alone: what is sent, or is not sent, because of it tells of the answer.
+   */
+  answer(
+    question: Question, answer: string | number,
+  ): Promise<Submission & { readonly row: string; readonly earlier: boolean; readonly sent: Promise<Sending> }>;
   /** Get the token of a question from its issuer, some time before it is answered. */
   fetchToken(question: Question, options: { readonly issuer: string; readonly code: string }): Promise<void>;
   waiting(): Promise<readonly WaitingSubmission[]>;

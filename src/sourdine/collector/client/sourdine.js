@@ -1136,12 +1136,23 @@ export class Reporter {
    * the other oracles have none, and always give the same report on the same answer.
    */
   async row(question, value, fresh = globalThis.crypto.getRandomValues(new Uint8Array(32))) {
+    return this.again(question, await this.permanent(question, value), fresh);
+  }
+
+  /** What is drawn once for an answer and for ever: the report itself, but for RAPPOR. */
+  async permanent(question, value) {
     const { oracle } = question;
     const known = oracle.known(value);
-    if (oracle instanceof Rappor) return this.rappor(question, known, fresh);
+    if (oracle instanceof Rappor) return this.rappor(question, known);
     if (oracle instanceof WordTree) return this.word(question, known);
     const key = await this.mac(TEXT.encode("sourdine memo 1\0"), TEXT.encode(question.identity), ...oracle.hashed(known));
     return drawn(key, (bytes) => oracle.sample(known, new Words(bytes)));
+  }
+
+  /** The report that is made of a permanent response, once more: RAPPOR's second response is drawn anew. */
+  async again({ oracle }, permanent, fresh = globalThis.crypto.getRandomValues(new Uint8Array(32))) {
+    if (!(oracle instanceof Rappor)) return permanent;
+    return drawn(fresh, (bytes) => oracle.instantaneous(permanent, new Words(bytes)));
   }
 
   /** The report of a word: its level hangs on the secret alone, or reports on several words would tell more. */
@@ -1152,13 +1163,12 @@ export class Reporter {
     return drawn(key, (bytes) => oracle.at(level % oracle.levels, word, new Words(bytes)));
   }
 
-  async rappor(question, value, fresh) {
+  async rappor(question, value) {
     const { oracle } = question;
     const parts = ["sourdine rappor 1", "permanent", question.oracleIdentity, question.identity].map((part) => TEXT.encode(part));
     const about = joined(bigEndian(0), oracle.filter(value));
     const key = await this.mac(...[...parts, about].flatMap((part) => [bigEndian(part.length), part]));
-    const permanent = await drawn(key, (bytes) => oracle.permanent(value, bytes));
-    return drawn(fresh, (bytes) => oracle.instantaneous(permanent, new Words(bytes)));
+    return drawn(key, (bytes) => oracle.permanent(value, bytes));
   }
 
   /** One of so many places, all equally likely, the same for ever: as Python's `QuestionnaireDevice` has it. */
@@ -1378,54 +1388,71 @@ export class Client {
   /**
    * Answer a question: the report is made here, kept until the collector has it, and sent when it can be.
    *
-   * Once a period, and for no more different answers than the question declares: a second one is refused. The
-   * period that counts is also the one in which the collector got a report, so that none ever gets two of a device.
+   * Once a period: a second one is refused. The period that counts is also the one in which the collector got a
+   * report, so that none ever gets two of a device. A new answer beyond what the question or the budget allows is not
+   * refused, since whoever waits for the report would see that: the last report goes out once more, and `earlier` tells
+   * so to the person. Nothing that is sent, or is not sent, may hang on it.
    */
   async answer(question, answer) {
     const terms = question.announcement, now = Date.now();
     if (today(now) < terms.opens || today(now) > terms.closes) {
       throw new SourdineError("The question is not open today. Nothing was made.", "closed");
     }
-    const value = question.value(answer), known = question.oracle.known(value);
-    const device = await this.device(question, now);
+    const known = question.oracle.known(question.value(answer));
+    for (;;) {
+      const made = await this.prepared(question, known, await this.device(question, now));
+      const queued = await this.store.change((devices, queue) => this.queued(question, made, now, devices, queue));
+      if (queued) return { ...queued, sent: this.send() }; // else another tab answered meanwhile, and all is made anew
+    }
+  }
+
+  /** The report of an answer, and beside it the one that goes out where that may not: before the transaction, which waits for neither. */
+  async prepared(question, known, device) {
     const reporter = new Reporter(device.secret);
-    const [row, tag] = [await reporter.row(question, known), await reporter.tag(question, known)];
-    const period = periodOf(terms.period, now);
+    const permanent = await reporter.permanent(question, known);
+    const standing = device.standing ? unhex(device.standing, device.standing.length / 2) : permanent;
+    return {
+      device,
+      tag: await reporter.tag(question, known),
+      permanent: hex(permanent),
+      row: await reporter.again(question, permanent),
+      earlierRow: await reporter.again(question, standing),
+    };
+  }
+
+  /** Within a transaction: pay for an answer or let the last report stand, and put that into the queue; null where the device changed. */
+  async queued(question, { device, tag, permanent, row, earlierRow }, now, devices, queue) {
+    const { identity, announcement: terms } = question, period = periodOf(terms.period, now);
+    const [kept, waiting] = [await asked(devices.get(identity)), await asked(queue.getAll())];
+    if (!kept || kept.day !== device.day || kept.standing !== device.standing) return null;
+    if (kept.period === period) {
+      throw new SourdineError("This device has answered already. A second report would count it twice.", "answered");
+    }
+    if (waiting.some((each) => each.identity === identity)) {
+      throw new SourdineError("An earlier report of this device still waits to be sent. Go online first.", "waiting");
+    }
+    if (waiting.length >= MOST_WAITING) throw new SourdineError("Too many reports wait to be sent. Go online first.", "full");
+    if (terms.tokens && !kept.token) {
+      throw new SourdineError("A report to this question needs a token. Get one with its code first.", "token");
+    }
+    const each = question.oracle.price, isNew = !kept.tags.includes(tag);
+    const spent = total(await asked(devices.getAll())) + each;
+    const within = this.budget === null || spent <= this.budget * (1 + 1e-12);
+    const earlier = isNew && !(within && kept.tags.length < terms.answers);
+    if (earlier && !kept.standing) { // the first answer, whichever it is
+      throw new SourdineError("The answer would cost more than the budget of this device has left.", "budget");
+    }
+    const { token, ...rest } = kept, pays = isNew && !earlier;
+    const tags = pays ? [...kept.tags, tag] : kept.tags, standing = earlier ? kept.standing : permanent;
+    const paid = (kept.paid ?? 0) + (pays ? 1 : 0), sentRow = earlier ? earlierRow : row;
     const submission = {
       id: hex(globalThis.crypto.getRandomValues(new Uint8Array(16))),
       url: `${this.collector}/v1/questions/${question.fingerprint}/reports`,
-      body: question.line(row),
+      body: question.line(sentRow),
     };
-    const { identity } = question;
-    await this.store.change(async (devices, queue) => {
-      const [kept, waiting] = [await asked(devices.get(identity)), await asked(queue.getAll())];
-      if (kept.period === period) {
-        throw new SourdineError("This device has answered already. A second report would count it twice.", "answered");
-      }
-      if (waiting.some((each) => each.identity === identity)) {
-        throw new SourdineError("An earlier report of this device still waits to be sent. Go online first.", "waiting");
-      }
-      const tags = kept.tags.includes(tag) ? kept.tags : [...kept.tags, tag];
-      if (tags.length > terms.answers) {
-        throw new SourdineError("This device has reported on as many different answers as the question allows.", "spent");
-      }
-      if (waiting.length >= MOST_WAITING) throw new SourdineError("Too many reports wait to be sent. Go online first.", "full");
-      if (terms.tokens && !kept.token) {
-        throw new SourdineError("A report to this question needs a token. Get one with its code first.", "token");
-      }
-      const { token, ...rest } = kept;
-      const entry = { name: question.name, each: question.oracle.price, paid: kept.paid ?? 0 };
-      if (tags.length > kept.tags.length) {
-        const spent = total(await asked(devices.getAll())) + entry.each;
-        if (this.budget !== null && !(spent <= this.budget * (1 + 1e-12))) {
-          throw new SourdineError("The answer would cost more than the budget of this device has left.", "budget");
-        }
-        entry.paid += 1;
-      }
-      devices.put({ ...rest, ...entry, tags, period });
-      queue.put({ ...submission, ...(token ? { token } : {}), identity, period: terms.period });
-    });
-    return { ...submission, row: hex(row), sent: this.send() };
+    devices.put({ ...rest, name: question.name, each, paid, tags, standing, period });
+    queue.put({ ...submission, ...(token ? { token } : {}), identity, period: terms.period });
+    return { ...submission, row: hex(sentRow), earlier };
   }
 
   /**
@@ -1565,4 +1592,4 @@ export class Client {
 }
 
 const total = (devices) => devices.reduce((sum, { paid = 0, each = 0 }) => sum + (paid ? paid * each : 0), 0);
-const begun = (secret) => ({ secret, day: today(Date.now()), tags: [], period: null });
+const begun = (secret) => ({ secret, day: today(Date.now()), tags: [], standing: null, period: null });

@@ -1,76 +1,30 @@
-"""A device that answers a questionnaire, and its own ledger: no new answer is reported beyond the budget."""
+"""A device that answers a questionnaire: beyond its budget nothing new is told, and nobody sees it."""
 
 import hmac
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 
-from sourdine.core import disk
-from sourdine.core.errors import BudgetExceeded, InvalidParameter
+import numpy as np
+
+from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness import exact
 from sourdine.local.memoization import LEAST_SECRET, KeyedBits, Memo
 from sourdine.local.oracle import Bytes
 from sourdine.local.question import Question
+from sourdine.local.questionnaire.payments import Claim, DeviceLedger
 from sourdine.local.questionnaire.specification import BESIDE, Questionnaire, Way
 
 _CHOICE, _TAG = b"sourdine questionnaire 1\0", b"sourdine answer 1\0"
 
 
-@dataclass
-class DeviceLedger:
-    """What a device has paid: of each question, by its fingerprint, which different answers it reported on.
-
-    Answers are known by keyed digests, so the file tells how many there were and not which. It is on the disk
-    before a report is given out.
-    """
-
-    path: Path | None = None
-    answers: dict[str, list[str]] = field(default_factory=dict)
-
-    @classmethod
-    def open(cls, path: Path) -> "DeviceLedger":
-        """The ledger in a file, which is new if there is none."""
-        if not path.exists():
-            return cls(path)
-        try:
-            answers = json.loads(path.read_text(encoding="utf-8"))
-            well = isinstance(answers, dict) and all(map(_are_tags, answers.values()))
-        except (OSError, ValueError):
-            well = False
-        if not well:
-            raise InvalidParameter(
-                f"The ledger {path} cannot be read. Without it nobody knows what was paid: report nothing "
-                "more under this secret."
-            )
-        return cls(path, answers)
-
-    def spent(self, epsilon: Fraction) -> Fraction:
-        """What all reports together have revealed at most, if each costs so much."""
-        return sum(map(len, self.answers.values())) * epsilon
-
-    def add(self, question: str, tag: str) -> None:
-        """Take an answer to a question in, on the disk first."""
-        tags = self.answers.get(question, [])
-        if tag in tags:
-            return
-        changed = self.answers | {question: [*tags, tag]}
-        if self.path is not None:
-            disk.write_whole(self.path, json.dumps(changed) + "\n")
-        self.answers = changed
-
-
-def _are_tags(tags: object) -> bool:
-    return isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)
-
-
 class QuestionnaireDevice:
     """One device's reports to a questionnaire: the same answers have the same reports, and cost once.
 
-    All its reports, for ever, are `epsilon`-DP in all its answers together: which question it answers depends
-    on its secret alone, each different answer costs the epsilon of a report, and there are at most `changes`
-    of them (docs/guarantees/questionnaire.md).
+    Which question it answers depends on its secret alone, each different answer costs the epsilon of a
+    report, and there are at most `changes` of them: after that it goes on with the report that it made last,
+    whatever the answer. So with `changes=1` all its reports, for ever, are `epsilon`-DP in all its answers
+    together. With more they are, given when an answer was the same as which one before: reports that differ
+    tell that an answer changed, and no epsilon covers that (docs/guarantees/questionnaire.md).
     """
 
     def __init__(
@@ -84,6 +38,7 @@ class QuestionnaireDevice:
             )
         self.questionnaire, self._secret = questionnaire, key
         self.payments = DeviceLedger() if payments is None else payments
+        self._earlier: tuple[Question, ...] = ()
 
     def __repr__(self) -> str:
         return f"QuestionnaireDevice({self.questionnaire.name!r}, secret=...)"
@@ -100,19 +55,26 @@ class QuestionnaireDevice:
     @property
     def spent(self) -> Fraction:
         """What its reports so far have revealed at most."""
-        return self.payments.spent(self.questionnaire.report_epsilon(self.questionnaire.way))
+        asked = [question.identity for question in self.questionnaire.questions]
+        return self.payments.answers(asked) * self.questionnaire.report_epsilon(self.questionnaire.way)
+
+    @property
+    def earlier(self) -> tuple[Question, ...]:
+        """To which questions the last `reports` repeated an earlier one, since no other could be paid for.
+
+        For the person beside the device alone: whatever is sent, or is not sent, because of it tells of the
+        answer what nobody paid for.
+        """
+        return self._earlier
 
     def reports(self, answers: Mapping[str, str]) -> list[tuple[Question, Bytes]]:
         """The reports of someone's answers, by item, each beside the question that it is to.
 
-        Answers to all items are asked for, whichever is reported on: otherwise whoever is beside the device
-        would see which it was.
+        Answers to all items are asked for, and checked, whichever is reported on: otherwise whoever is beside
+        the device would see which it was. Answers that cannot be paid for any more are not refused, since
+        whoever waits for a report would see that: the last report is given once more.
         """
-        missing = [item.name for item in self.questionnaire.items if item.name not in answers]
-        if missing:
-            raise InvalidParameter(
-                f"There is no answer to '{missing[0]}'. Give one to each item. Nothing was reported."
-            )
+        self._check(answers)
         choices = [
             (self.questionnaire.questions[place], self.questionnaire.asks[place]) for place in self.places
         ]
@@ -120,19 +82,32 @@ class QuestionnaireDevice:
             (question, BESIDE.join(answers[item.name] for item in items)) for question, items in choices
         ]
         values = [(question, int(question.values([label])[0])) for question, label in labels]
-        tags = [self._tag(question, value) for question, value in values]
-        for (question, _), tag in zip(values, tags, strict=True):
-            known = self.payments.answers.get(question.fingerprint, [])
-            if tag not in known and len(known) >= self.questionnaire.changes:
-                raise BudgetExceeded(
-                    f"This device has reported on as many different answers as the questionnaire allows "
-                    f"({self.questionnaire.changes}). Nothing was reported: the answer of before stands.",
-                    amount=self.questionnaire.report_epsilon(self.questionnaire.way),
-                    left=self.questionnaire.epsilon - self.spent,
+        rows = [Memo(question, self._secret).row(value) for question, value in values]
+        claims = [
+            Claim(question.identity, self._tag(question, value), row.tobytes().hex())
+            for (question, value), row in zip(values, rows, strict=True)
+        ]
+        paid = self.payments.settle(claims, self.questionnaire.changes)
+        settled = list(zip(values, rows, claims, paid, strict=True))
+        self._earlier = tuple(
+            question for (question, _), _, claim, now in settled if claim.answer not in now.answers
+        )
+        return [
+            (question, np.frombuffer(bytes.fromhex(now.report), np.uint8).reshape(row.shape))
+            for (question, _), row, _, now in settled
+        ]
+
+    def _check(self, answers: Mapping[str, str]) -> None:
+        for item in self.questionnaire.items:
+            if item.name not in answers:
+                raise InvalidParameter(
+                    f"There is no answer to '{item.name}'. Give one to each item. Nothing was reported."
                 )
-        for (question, _), tag in zip(values, tags, strict=True):
-            self.payments.add(question.fingerprint, tag)
-        return [(question, Memo(question, self._secret).row(value)) for question, value in values]
+            if answers[item.name] not in item.labels:
+                raise InvalidParameter(
+                    f"The answer to '{item.name}' is none of its labels. Give one of them. "
+                    "Nothing was reported."
+                )
 
     def _tag(self, question: Question, value: int) -> str:
         body = _TAG + question.identity.encode() + value.to_bytes(8, "little")

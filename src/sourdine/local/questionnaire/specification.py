@@ -42,6 +42,8 @@ class Item:
 class Questionnaire:
     """Items within one budget: all reports of a device together reveal at most `epsilon`, ever.
 
+    That holds for any two histories of answers if `changes` is 1, and else for those with the same repeats.
+
     `joint` names pairs of items that are asked together, as one question about both; an item in a pair is not
     asked alone. `changes` is how many different answers to a question a device reports on at most: each is a
     report of its own, so the budget is divided by it beforehand. The way is the one with the smaller forecast

@@ -17,7 +17,8 @@ _LEVEL, _NOISE = b"sourdine words level 1\0", b"sourdine words 1\0"
 class WordMemo:
     """One device's reports to a question of words: the same word is always given the same report.
 
-    All its reports are about prefixes of one length, and reveal at most epsilon for each different word.
+    All its reports are about prefixes of one length, and reveal at most epsilon for each different word,
+    given when the word was the same as which one before: reports that differ tell that it changed.
 
     >>> question = Question(name="snack", oracle=WordTree(epsilon=1))
     >>> memo = WordMemo(question, bytes(range(32)))
