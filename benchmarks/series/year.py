@@ -69,7 +69,7 @@ def prepare(
     place = 'type = "text"' if chosen else f'type = "integer"\nlower = 0\nupper = {keys - 1}'
     pq.write_table(table, folder / "visits.parquet")
     (folder / "visits.toml").write_text(_SPECIFICATION.format(place=place, periods=periods, epsilon=epsilon))
-    kept = 5e-7 if chosen else 0
+    kept = 5e-7 if chosen else None
     Ledger.create(folder / "visits.ledger", epsilon=epsilon, delta=1e-6, selection_delta=kept).close()
     return Specification.load(folder / "visits.toml")
 
