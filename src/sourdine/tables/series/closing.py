@@ -18,8 +18,9 @@ from sourdine.frames.statistics.participants import participants, without
 from sourdine.frames.statistics.totals import totals_of
 from sourdine.tables.query import Query
 from sourdine.tables.series.keys import KeyChoice, lost_records, measured_now, with_chosen
+from sourdine.tables.series.periods import ClosedPeriod, aligned, key_rows
 from sourdine.tables.series.plan import SeriesLine, SeriesPlan
-from sourdine.tables.series.state import ClosedPeriod, SeriesState, aligned, key_rows
+from sourdine.tables.series.state import SeriesState
 
 _LIMIT = (1 << 62) - 1
 
@@ -123,5 +124,6 @@ class PeriodReader:
 
         A key that was declared or chosen later has zeros before.
         """
-        closed = self._state.periods(place, until)
-        return aligned(closed, keys, lambda period: (period.sums, 1))
+        with self._state.reading():
+            closed = self._state.periods(place, until)
+            return aligned(closed, keys, lambda period: (period.sums, 1))

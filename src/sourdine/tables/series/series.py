@@ -29,8 +29,9 @@ from sourdine.tables.series.answers import SeriesAnswers, SeriesRows
 from sourdine.tables.series.calendar import check_over
 from sourdine.tables.series.closing import PeriodReader
 from sourdine.tables.series.keys import KeyChoice, measured_now
+from sourdine.tables.series.periods import ClosedPeriod, aligned, key_rows
 from sourdine.tables.series.plan import SeriesLine, SeriesPlan, declared_text, listed_queries
-from sourdine.tables.series.state import ClosedPeriod, SeriesState, aligned, key_rows
+from sourdine.tables.series.state import SeriesState
 
 
 class HasSource(Protocol):
@@ -68,8 +69,9 @@ class TableSeries(PeriodReader):
                 "The series was started with other declarations, and its noise was chosen for those. Put "
                 "them back as they were (keys may be added at the end of a list), or start another series."
             )
-        self.key_choices = self._paid_choices(plan.key_choices)
-        self.lines = self._with_mechanisms(plan.lines)
+        with state.reading():
+            self.key_choices = self._paid_choices(plan.key_choices)
+            self.lines = self._with_mechanisms(plan.lines)
 
     def _paid_choices(self, choices: tuple[KeyChoice, ...]) -> tuple[KeyChoice, ...]:
         """How keys are chosen, as it was paid for."""
@@ -168,7 +170,8 @@ class TableSeries(PeriodReader):
     @property
     def periods(self) -> int:
         """The horizon, as far as it is paid."""
-        return int(self._state.note("periods") or 0)
+        with self._state.reading():
+            return int(self._state.note("periods") or 0)
 
     def status(self) -> SeriesStatus:
         """Where it stands."""
@@ -220,6 +223,7 @@ class TableSeries(PeriodReader):
             if number > closed:
                 self._check_next(number, closed)
                 check_over(calendar, number, early)
+                self._state.catch_up()
                 days = calendar.start(number), calendar.start(number + 1)
                 with silence("the period is not closed"):
                     self._close_period(source, number, days, bits)
@@ -264,22 +268,25 @@ class TableSeries(PeriodReader):
         if not 1 <= last <= self._state.closed:
             raise InvalidParameter("No period of the series is closed yet up to there. Publish it first.")
         self._state.bring_witness()
-        tables = []
-        for place, line in enumerate(self.lines):
-            closed = self._state.periods(place, last)
-            keys = closed[-1].keys  # later ones were not shown then
-            noisy = aligned(closed, keys, _rows_of(line.mechanism.matrix))
-            known = {key: each.number for each in reversed(closed) for key in each.keys}
-            starts = np.array([known.get(key, last + 1) for key in keys], np.int64)
-            tables.append(SeriesRows(line=line, keys=keys, rows=noisy, starts=starts))
+        with self._state.reading():
+            tables = tuple(self._table(place, line, last) for place, line in enumerate(self.lines))
         return SeriesAnswers(
-            tables=tuple(tables),
+            tables=tables,
             views=self.plan.block.views,
             calendar=self.plan.block.calendar.extended(self.periods),
             closed=last,
             confidence=self.plan.confidence,
             choice=self.plan.choice,
         )
+
+    def _table(self, place: int, line: SeriesLine, last: int) -> SeriesRows:
+        """The rows of a line up to a period."""
+        closed = self._state.periods(place, last)
+        keys = closed[-1].keys  # later ones were not shown then
+        noisy = aligned(closed, keys, _rows_of(line.mechanism.matrix))
+        known = {key: each.number for each in reversed(closed) for key in each.keys}
+        starts = np.array([known.get(key, last + 1) for key in keys], np.int64)
+        return SeriesRows(line=line, keys=keys, rows=noisy, starts=starts)
 
     # what costs more
 
@@ -324,7 +331,7 @@ class TableSeries(PeriodReader):
         with self._state.writing():
             self._state.turn()
             self._state.drop_note("resuming")
-        self._state.witness()
+            self._state.witness()  # cut off before the mark is forgotten for good: nothing is paid twice
         return lost
 
 

@@ -2,26 +2,23 @@
 
 One SQLite file for its owner alone holds the plan, the rows of each closed period, the exact sums of closed
 periods, and for each unit a keyed digest with the periods it counted in. A period is committed in one durable
-transaction before anybody sees its rows. A small file beside it, the witness, tells a copy that was restored:
-what was shown since cannot be known from an older state.
+transaction before anybody sees its rows. A witness beside it tells a copy that was restored.
 """
 
-import hmac
 import json
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sourdine.accounting.ledger.gate import GATE
 from sourdine.core import disk
-from sourdine.core.errors import InvalidParameter, LedgerError
+from sourdine.core.errors import InvalidParameter, LedgerError, SourdineError
+from sourdine.tables.series.periods import ClosedPeriod, from_bytes, to_bytes
+from sourdine.tables.series.witness import Witness
 
 APPLICATION = 0x536F7273  # "Sors", in the header of the file
 _FORM = 1
@@ -50,17 +47,6 @@ CREATE TRIGGER periods_last BEFORE DELETE ON periods BEGIN SELECT RAISE(ABORT, '
 """
 
 
-@dataclass(frozen=True, eq=False)
-class ClosedPeriod:
-    """One line of a period: the keys it was measured by, its exact sums, and its noisy rows (by key)."""
-
-    number: int
-    line: int
-    keys: tuple[tuple[Any, ...], ...]
-    sums: NDArray[np.int64]
-    rows: NDArray[Any]
-
-
 class SeriesState:
     """The file of a series, open for one process at a time to write."""
 
@@ -71,14 +57,16 @@ class SeriesState:
                 f"There is no series at {path}. Start one with 'sourdine series start', or check the path: "
                 "a series that is started anew pays anew."
             )
-        self._connection = _connect(path)
+        self._open: sqlite3.Connection | None = None
+        GATE.holders.add(self)  # whoever forks closes it first, and both sides open it anew
+        self._witness = Witness(path)
         try:
             form = self._connection.execute("PRAGMA application_id").fetchone()[0]
         except sqlite3.DatabaseError:
             form = None
         if form != APPLICATION:
-            self._connection.close()
-            raise InvalidParameter(f"{path} is not the state of a series. Check the path.")
+            self.close()
+            raise InvalidParameter(f"{path} is not the state of a series, or is damaged. Check the path.")
         self._lists: dict[int, tuple[tuple[Any, ...], ...]] = {}
 
     @classmethod
@@ -110,106 +98,147 @@ class SeriesState:
         state.witness()
         return state
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._connection.close()
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        if self._open is None:
+            self._open = _connect(self.path)
+        return self._open
+
+    def let_go(self) -> None:
+        """Close the file until it is used again."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    close = let_go
+
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """One statement; what goes wrong with the file is told in words of its own."""
+        with GATE.inside(), self._explained():
+            return self._connection.execute(statement, values)
+
+    def _run_many(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        with GATE.inside(), self._explained():
+            self._connection.executemany(statement, values)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as problem:
+            why = "its disk has no room left" if "full" in str(problem) else "its disk takes no changes"
+            raise LedgerError(
+                f"The series {self.path} cannot be read or written: another process holds it, or {why}. "
+                "Nothing was shown. Try again when that is mended."
+            ) from problem
+        except sqlite3.DatabaseError as problem:
+            raise self._damaged() from problem
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """While notes and periods are put together: what does not fit was written by somebody else."""
+        try:
+            yield
+        except SourdineError:
+            raise
+        except (sqlite3.DatabaseError, ValueError, KeyError, TypeError, IndexError) as problem:
+            raise self._damaged() from problem
+
+    def _damaged(self) -> LedgerError:
+        return LedgerError(
+            f"The state {self.path} of a series is damaged, or was changed by other means. Nothing was "
+            "shown. Put back the newest copy that you have, and say how many periods were shown, with "
+            "'sourdine series resume --shown'."
+        )
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """One durable transaction: all of it, or nothing. Another publisher waits until it is over."""
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as problem:
-            raise LedgerError(
-                f"The series {self.path} cannot be written: another process holds it, or its disk takes no "
-                "changes. Nothing was shown. Try again."
-            ) from problem
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
+        with GATE.inside():
+            self._run("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._run("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # a full disk has rolled it back already
+                    self._connection.execute("ROLLBACK")
+                raise
 
     def note(self, name: str) -> str | None:
         """A note by its name."""
-        row = self._connection.execute("SELECT content FROM notes WHERE name = ?", (name,)).fetchone()
+        row = self._run("SELECT content FROM notes WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
     def write_note(self, name: str, content: str) -> None:
         """Keep a note, within `writing`."""
-        self._connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, content))
+        self._run("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, content))
 
     def drop_note(self, name: str) -> None:
         """Forget a note, within `writing`."""
-        self._connection.execute("DELETE FROM notes WHERE name = ?", (name,))
+        self._run("DELETE FROM notes WHERE name = ?", (name,))
 
     @property
     def closed(self) -> int:
         """How many periods are closed."""
-        return int(self._connection.execute("SELECT coalesce(max(number), 0) FROM periods").fetchone()[0])
+        return int(self._run("SELECT coalesce(max(number), 0) FROM periods").fetchone()[0])
 
     def periods(self, line: int, until: int | None = None) -> list[ClosedPeriod]:
         """Every closed period of a line, in order."""
         last = self.closed if until is None else until
-        rows = self._connection.execute(
+        rows = self._run(
             "SELECT number, key_list, sums, rows FROM periods WHERE line = ? AND number <= ? ORDER BY number",
             (line, last),
         )
-        return [
-            ClosedPeriod(number, line, self._keys(key_list), _array(sums), _array(noisy))
+        found = [
+            ClosedPeriod(number, line, self._keys(key_list), from_bytes(sums), from_bytes(noisy))
             for number, key_list, sums, noisy in rows.fetchall()
         ]
+        whole = [each.number for each in found] == list(range(1, last + 1))
+        if not whole or any(len(each.keys) != len(each.sums) for each in found):
+            raise self._damaged()
+        return found
 
     def _keys(self, number: int) -> tuple[tuple[Any, ...], ...]:
         if number not in self._lists:
-            row = self._connection.execute(
-                "SELECT keys FROM key_lists WHERE number = ?", (number,)
-            ).fetchone()
+            row = self._run("SELECT keys FROM key_lists WHERE number = ?", (number,)).fetchone()
             self._lists[number] = tuple(map(tuple, json.loads(row[0])))
         return self._lists[number]
 
     def keys(self, line: int) -> tuple[tuple[Any, ...], ...]:
         """The newest keys of a line."""
-        row = self._connection.execute("SELECT max(number) FROM key_lists WHERE line = ?", (line,)).fetchone()
+        row = self._run("SELECT max(number) FROM key_lists WHERE line = ?", (line,)).fetchone()
         return () if row[0] is None else self._keys(int(row[0]))
 
     def add_period(self, period: ClosedPeriod) -> None:
         """Keep a line of a period, within `writing`."""
         keys = json.dumps([list(each) for each in period.keys], ensure_ascii=False)
-        row = self._connection.execute(
+        row = self._run(
             "SELECT number FROM key_lists WHERE line = ? AND keys = ?", (period.line, keys)
         ).fetchone()
         if row is None:
-            cursor = self._connection.execute(
-                "INSERT INTO key_lists (line, keys) VALUES (?, ?)", (period.line, keys)
-            )
+            cursor = self._run("INSERT INTO key_lists (line, keys) VALUES (?, ?)", (period.line, keys))
             number = cursor.lastrowid
         else:
             number = row[0]
-        self._connection.execute(
+        self._run(
             "INSERT INTO periods VALUES (?, ?, ?, ?, ?)",
-            (period.number, period.line, number, _bytes(period.sums), _bytes(period.rows)),
+            (period.number, period.line, number, to_bytes(period.sums), to_bytes(period.rows)),
         )
 
     # keys that are chosen
 
     def chosen(self, choice: int) -> list[str]:
         """The keys that were chosen, in the order in which they were, and then of their texts."""
-        rows = self._connection.execute(
-            "SELECT key FROM chosen WHERE choice = ? ORDER BY period, rowid", (choice,)
-        )
+        rows = self._run("SELECT key FROM chosen WHERE choice = ? ORDER BY period, rowid", (choice,))
         return [str(key) for (key,) in rows]
 
     def add_chosen(self, choice: int, period: int, keys: Sequence[str]) -> None:
         """Keep keys for good, within `writing`."""
-        self._connection.executemany(
-            "INSERT INTO chosen VALUES (?, ?, ?)", ((choice, key, period) for key in keys)
-        )
+        self._run_many("INSERT INTO chosen VALUES (?, ?, ?)", ((choice, key, period) for key in keys))
 
     def candidates(self, choice: int, first: int, last: int) -> dict[str, int]:
         """How many units came with each key in some periods: private, and never shown."""
-        rows = self._connection.execute(
+        rows = self._run(
             "SELECT key, sum(units) FROM candidates WHERE choice = ? AND period BETWEEN ? AND ? GROUP BY key",
             (choice, first, last),
         )
@@ -217,7 +246,7 @@ class SeriesState:
 
     def add_candidates(self, choice: int, period: int, counts: Mapping[str, int]) -> None:
         """Note how many units came with each key in a period, within `writing`."""
-        self._connection.executemany(
+        self._run_many(
             "INSERT INTO candidates VALUES (?, ?, ?, ?)",
             ((choice, period, key, units) for key, units in counts.items()),
         )
@@ -234,32 +263,25 @@ class SeriesState:
 
     def participations(self, digests: Sequence[bytes]) -> dict[bytes, tuple[int, int, int]]:
         """Of units that counted before: in how many periods, the last of them, and with how many records."""
-        self._connection.execute(
-            "CREATE TEMP TABLE IF NOT EXISTS asked (unit BLOB PRIMARY KEY) WITHOUT ROWID"
-        )
-        self._connection.execute("DELETE FROM asked")
-        self._connection.executemany("INSERT OR IGNORE INTO asked VALUES (?)", ((each,) for each in digests))
-        rows = self._connection.execute(
+        self._run("CREATE TEMP TABLE IF NOT EXISTS asked (unit BLOB PRIMARY KEY) WITHOUT ROWID")
+        self._run("DELETE FROM asked")
+        self._run_many("INSERT OR IGNORE INTO asked VALUES (?)", ((each,) for each in digests))
+        rows = self._run(
             "SELECT unit, count(*), max(period), sum(records) FROM asked JOIN participations USING (unit) "
             "GROUP BY unit"
         ).fetchall()
-        self._connection.execute("DELETE FROM asked")
+        self._run("DELETE FROM asked")
         return {unit: (times, last, records) for unit, times, last, records in rows}
 
     def add_participations(self, digests: Sequence[bytes], period: int, records: Sequence[int]) -> None:
         """Note that units count in a period, within `writing`."""
-        self._connection.executemany(
+        self._run_many(
             "INSERT INTO participations VALUES (?, ?, ?) "
             "ON CONFLICT DO UPDATE SET records = records + excluded.records",
             ((unit, period, int(count)) for unit, count in zip(digests, records, strict=True)),
         )
 
     # copies
-
-    @property
-    def witness_path(self) -> Path:
-        """Where the witness lies."""
-        return self.path.with_name(self.path.name + ".shown")
 
     def turn(self) -> None:
         """Mark that rows are added, within `writing`: an older state no longer fits the witness."""
@@ -268,12 +290,11 @@ class SeriesState:
 
     def witness(self) -> None:
         """Write down, outside of the state, which state is the newest and which file it is."""
-        content = {"token": self.note("token"), "closed": self.closed, "file": _file_mark(self.path)}
-        disk.write_whole(self.witness_path, json.dumps(content) + "\n")
+        self._witness.write(self.note("token") or "", self.closed)
 
     def first_witness(self) -> None:
         """Write the witness of a series from which nothing was shown; one that lies there already stays."""
-        if not self.witness_path.exists():
+        if not self._witness.path.exists():
             self.witness()
 
     def bring_witness(self) -> None:
@@ -283,31 +304,25 @@ class SeriesState:
         """
         if self._behind():
             with self.writing():
-                self.witness()
+                self.catch_up()
+
+    def catch_up(self) -> None:
+        """The same within `writing`, before the next period is closed."""
+        if self._behind():
+            self.witness()
 
     def is_newest(self) -> bool:
         """Whether this is the file, and the state of it, from which rows were last shown.
 
-        A state that is one step ahead of its witness was cut off after a commit, before anybody saw the rows:
-        its witness is brought up.
+        A state that is one step ahead of its witness was cut off after a commit, before anybody saw the rows.
         """
-        if self._behind():
-            self.witness()
-        return hmac.compare_digest(self._witnessed() or "", self.note("token") or "none")
+        seen = self._witness.read()
+        return seen is not None and (seen.is_of(self.note("token"), self.closed) or self._behind())
 
     def _behind(self) -> bool:
-        """Whether the witness is of this file, one step ago."""
-        token, before = self._witnessed(), self.note("before")
-        return bool(token and before) and hmac.compare_digest(token or "", before or "")
-
-    def _witnessed(self) -> str | None:
-        """The token that was last shown from this file; None if the witness is of another, or lost."""
-        try:
-            content = json.loads(self.witness_path.read_text(encoding="utf-8"))
-            token, mark = str(content["token"]), content["file"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return token if mark == _file_mark(self.path) else None
+        """Whether the witness is of this file, one period ago."""
+        seen = self._witness.read()
+        return seen is not None and seen.is_of(self.note("before"), self.closed - 1)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -326,56 +341,3 @@ def _statements() -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-
-
-def _file_mark(path: Path) -> list[int]:
-    """What tells a file from a copy of it."""
-    status = path.stat()
-    return [status.st_dev, status.st_ino]
-
-
-def _bytes(array: NDArray[Any]) -> bytes:
-    kind = b"f" if array.dtype.kind == "f" else b"i"
-    plain = np.ascontiguousarray(array, np.float64 if kind == b"f" else np.int64)
-    return kind + len(array).to_bytes(4, "little") + plain.tobytes()
-
-
-def _array(content: bytes) -> NDArray[Any]:
-    kind = np.float64 if content[:1] == b"f" else np.int64
-    length = int.from_bytes(content[1:5], "little")
-    flat = np.frombuffer(content[5:], kind)
-    return flat.reshape(length, -1) if length else flat.reshape(0, 0)
-
-
-def aligned(
-    closed: list[ClosedPeriod],
-    keys: tuple[tuple[Any, ...], ...],
-    part: Callable[[ClosedPeriod], tuple[NDArray[Any], int]],
-) -> NDArray[Any]:
-    """What closed periods hold, side by side along the last axis, by the newest keys; 0 where none was.
-
-    `part` tells what a period holds, and how many numbers that is for each key.
-    """
-    place = {key: i for i, key in enumerate(keys)}
-    columns = []
-    for period in closed:
-        block, width = part(period)
-        if period.keys == keys:
-            columns.append(block.reshape(len(keys), width))
-            continue
-        spread = np.zeros((len(keys), width), block.dtype)
-        if period.keys:
-            spread[[place[key] for key in period.keys]] = block
-        columns.append(spread)
-    return np.concatenate(columns, axis=1) if columns else np.zeros((len(keys), 0), np.int64)
-
-
-def key_rows(keys: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The keys of each group, as plain values."""
-    return [tuple(map(_plain, key)) for key in keys]
-
-
-def _plain(key: object) -> object:
-    return (
-        key.item() if isinstance(key, np.generic) else key if isinstance(key, str | int | bool) else str(key)
-    )
