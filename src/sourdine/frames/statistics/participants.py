@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.engines.types import Family, family
 from sourdine.frames.source import Beside, Source
 
 _REFUSED, _NAME = "sourdine_refused", "name of a unit"
@@ -25,6 +27,25 @@ def participants(source: Source, column: str, where: str) -> tuple[NDArray[Any],
     )
     units = np.ma.getdata(answer["unit"])
     return units, np.ma.getdata(answer["records"]).astype(np.int64)
+
+
+def steady_names(source: Source, column: str, units: Sequence[str]) -> list[str]:
+    """The names of units, the same from table to table: 7.0 and 7.00 are 7.
+
+    One missing number turns a column of whole numbers into fractions where pandas reads it, and all others
+    would be new units by that. Texts stay as they are.
+    """
+    if family(source.types[column]) not in (Family.FLOAT, Family.DECIMAL):
+        return list(units)
+    return [_number_name(unit) for unit in units]
+
+
+def _number_name(unit: str) -> str:
+    try:
+        number = Decimal(unit)
+        return str(int(number)) if number == number.to_integral_value() else str(number.normalize())
+    except ArithmeticError:  # not a number, or endless
+        return unit
 
 
 def without(source: Source, column: str, refused: Sequence[str]) -> tuple[Source, str]:

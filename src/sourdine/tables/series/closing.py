@@ -4,6 +4,7 @@ All of it happens within one transaction of the state. Nothing that is read here
 disk.
 """
 
+from collections import Counter
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.participants import participants, without
+from sourdine.frames.statistics.participants import participants, steady_names, without
 from sourdine.frames.statistics.totals import totals_of
 from sourdine.tables.query import Query
 from sourdine.tables.series.keys import KeyChoice, lost_records, measured_now, with_chosen
@@ -48,7 +49,7 @@ class PeriodReader:
             whose = [f"({line.measurement.scope.sql(source)})" for line in self.lines]
             condition = f"{conditions} AND ({' OR '.join(dict.fromkeys(whose))})"
             units, records = participants(source, unit.column, condition)
-            digests = self._state.digests(units.tolist())
+            digests = self._state.digests(steady_names(source, unit.column, units.tolist()))
             admitted = self._admit(digests, records, number)
             chosen = np.flatnonzero(admitted)
             self._state.add_participations([digests[i] for i in chosen], number, records[chosen].tolist())
@@ -94,11 +95,13 @@ class PeriodReader:
     def _admit(self, digests: list[bytes], records: NDArray[np.int64], number: int) -> NDArray[np.bool_]:
         """Which units may count in a period: by their own past alone."""
         block, before = self.plan.block, self._state.participations(digests)
-        admitted = np.ones(len(digests), bool)
+        admitted, together = np.ones(len(digests), bool), Counter[bytes]()
+        for digest, count in zip(digests, records.tolist(), strict=True):  # 0.0 and -0.0 are one unit
+            together[digest] += count
         for i, digest in enumerate(digests):
             times, last, used = before.get(digest, (0, 0, 0))
             if block.total is not None:
-                admitted[i] = used + records[i] <= block.total
+                admitted[i] = used + together[digest] <= block.total
             elif times:
                 admitted[i] = times < block.times and number - last >= block.separation
         return admitted
