@@ -82,9 +82,9 @@ def best_epsilon(spends: Sequence[Sequence[Spend]], mean: Fraction | float, delt
     best = epsilon(math.exp(low))
     for _ in range(_HALVINGS // 3):
         middle = (low + high) / 2
-        found = epsilon(math.exp(middle))
-        if float(average - 1) * math.exp(middle) * (1 + 1e-9) <= math.expm1(found):
-            low, best = middle, min(best, found)
+        middle_epsilon = epsilon(math.exp(middle))
+        if float(average - 1) * math.exp(middle) * (1 + 1e-9) <= math.expm1(middle_epsilon):
+            low, best = middle, min(best, middle_epsilon)
         else:
             high = middle
     return with_margin(alone + 2 * best)

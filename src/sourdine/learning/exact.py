@@ -13,11 +13,11 @@ from torch.utils._pytree import tree_map_only
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
 from sourdine.core.randomness.normal import rounded_normal
-from sourdine.learning.data.places import Places
+from sourdine.learning.data.places import SeparatePlaces
 from sourdine.learning.data.trees import Tree, count_of, made_up
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.engine import Engine, Sums
-from sourdine.learning.gradients.way import Way, of_each_example
+from sourdine.learning.gradients.way import GradientWay, of_each_example
 
 _TURNS = 32  # units for each place of a batch: with fewer, more places stay free
 _MOST_NUMBERS = 1 << 26  # of all gradients of a batch
@@ -36,7 +36,9 @@ def usual_places(model: nn.Module, batch_size: int) -> int:
 class WholeSums:
     """Takes units in as whole numbers, each at a place of its own in batches of one fixed shape."""
 
-    def __init__(self, model: nn.Module, clipping: Clipping, way: Way, places: int, bits: Bits) -> None:
+    def __init__(
+        self, model: nn.Module, clipping: Clipping, way: GradientWay, places: int, bits: Bits
+    ) -> None:
         if way.reason is not None:
             raise InvalidParameter(
                 "Exact training takes the gradients of a batch at once, which this model does not allow: "
@@ -44,7 +46,7 @@ class WholeSums:
             )
         self._engine, self._bits = Engine(model, clipping, shared=way.shared), bits
         self._count = places
-        self._places: Places | None = None
+        self._places: SeparatePlaces | None = None
 
     def sums(self, losses: Callable[..., Tensor], batch: Tree, examples_per_unit: int) -> "list[Sums]":
         """The clipped gradients of a batch in steps of the grid, in parts.
@@ -52,15 +54,15 @@ class WholeSums:
         Where the model cannot run on a part, its units run one by one where they stand, and a unit on which
         it cannot run alone adds exactly nothing.
         """
-        places, found = self._placing(batch, examples_per_unit), []
+        places, sums_of_places = self._placing(batch, examples_per_unit), []
         for some, counted in places.batches(batch, self._bits):
             sums = self._tried(losses, some, counted, examples_per_unit)
             if sums is None:
                 alone = (places.alone(some, place) for place in torch.nonzero(counted).flatten().tolist())
-                found += [self._tried(losses, *each, examples_per_unit) for each in alone]
+                sums_of_places += [self._tried(losses, *each, examples_per_unit) for each in alone]
             else:
-                found.append(sums)
-        return [each for each in found if each is not None]
+                sums_of_places.append(sums)
+        return [each for each in sums_of_places if each is not None]
 
     def check(self, losses: Callable[..., Tensor], like: Tree, examples_per_unit: int) -> None:
         """Refuse a model that computes something else of an example when others stand beside it.
@@ -75,12 +77,12 @@ class WholeSums:
         )
         for place in {0, places.places - 1}:
             beside, _ = places.alone(batch, place)
-            found = []
+            gradients = []
             for some in (batch, beside):
                 with torch.random.fork_rng():
                     torch.manual_seed(1)  # masks of both are the same, and made-up like the examples
-                    found.append(self._gradients(losses, some, place, examples_per_unit))
-            if any(not torch.equal(found[0][name], found[1][name]) for name in found[0]):
+                    gradients.append(self._gradients(losses, some, place, examples_per_unit))
+            if any(not torch.equal(gradients[0][name], gradients[1][name]) for name in gradients[0]):
                 raise InvalidParameter(
                     "The last digits of an example's gradient depend on the examples beside it, by the model "
                     "or by the libraries that compute it. Exact training then needs a physical_batch_size "
@@ -97,9 +99,9 @@ class WholeSums:
             examples_per_unit=examples_per_unit,
         )
 
-    def _placing(self, like: Tree, examples_per_unit: int) -> Places:
+    def _placing(self, like: Tree, examples_per_unit: int) -> SeparatePlaces:
         if self._places is None or self._places.examples_per_unit != examples_per_unit:
-            self._places = Places(self._count, examples_per_unit, like)
+            self._places = SeparatePlaces(self._count, examples_per_unit, like)
         return self._places
 
     def _tried(

@@ -12,7 +12,7 @@ from sourdine.learning.devices.wrapping import plain_calls
 from sourdine.learning.forecast import measure
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.self_test import REHEARSED, self_test
-from sourdine.learning.gradients.way import Way
+from sourdine.learning.gradients.way import GradientWay
 from sourdine.learning.pricing import StepForecast
 from sourdine.learning.task import Task
 
@@ -91,7 +91,7 @@ class Prepared:
 
     physical_batch_size: int
     forecast: StepForecast | None
-    way: Way
+    way: GradientWay
     tried: Examples | None
 
 

@@ -12,7 +12,7 @@ from sourdine.learning.devices.placement import Placement
 from sourdine.learning.devices.processes import ALONE
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.self_test import REHEARSED
-from sourdine.learning.gradients.way import Way, way_of
+from sourdine.learning.gradients.way import GradientWay, way_of
 from sourdine.learning.memory.dry_run import MakeSteps, memory_of
 from sourdine.learning.pricing import StepForecast
 from sourdine.learning.step import MOST_STEPS, Step
@@ -36,7 +36,7 @@ def measure(
     memory: int | None = None,
     device: torch.device | str | None = None,
     dtype: torch.dtype | str | None = None,
-    way: Way | None = None,
+    way: GradientWay | None = None,
 ) -> StepForecast:
     """What a step on examples shaped like these takes; of `data` only shapes and types are read.
 
@@ -67,7 +67,7 @@ def measure(
     examples = examples_of(data)
     if way is None and not where.without_numbers:
         way = way_of(task.model, task.losses, (examples.made_up(REHEARSED),))
-    way = way or Way()
+    way = way or GradientWay()
     step.ready(way)
     taken = memory_of(
         task.model,

@@ -31,7 +31,7 @@ from sourdine.learning.devices.processes import ALONE, Processes
 from sourdine.learning.evaluation.judging import Judge, Metric
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.noisy_gradient import GRID_STEPS
-from sourdine.learning.gradients.way import Way
+from sourdine.learning.gradients.way import GradientWay
 from sourdine.learning.masks import unforeseen
 from sourdine.learning.pricing import PricedPlan
 from sourdine.learning.result import Progress, Trained
@@ -68,7 +68,7 @@ class Run:
     public: Examples | None
     progress: ReportProgress | None
     bits: Bits
-    way: Way = field(default_factory=Way)  # how gradients are taken
+    way: GradientWay = field(default_factory=GradientWay)  # how gradients are taken
     tried: Examples | None = None  # public examples to rehearse with, if made-up ones cannot be right
     copies: int = 1  # of each example in a batch, which count as one
     metrics: Mapping[str, Metric] = field(default_factory=dict)

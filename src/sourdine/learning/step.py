@@ -29,7 +29,7 @@ from sourdine.learning.gradients.engine import Sums, check_model
 from sourdine.learning.gradients.noise import gaussian, make_noisy_means
 from sourdine.learning.gradients.noisy_gradient import GRID_STEPS, NoisyGradient, rounded_noise
 from sourdine.learning.gradients.self_test import REHEARSED, compare_gradients
-from sourdine.learning.gradients.way import ClippedSums, Way, way_of
+from sourdine.learning.gradients.way import ClippedSums, GradientWay, way_of
 from sourdine.learning.masks import unforeseen
 from sourdine.mechanisms.rounded_gaussian import RoundedGaussian
 
@@ -124,8 +124,8 @@ class Step:
             self.mechanism = NoisyGradient(sigma=deviations * norm)
         self._whole: WholeSums | None = None
         check_model(model)
-        self._way: Way | None = None
-        self._made: ClippedSums | None = None
+        self._way: GradientWay | None = None
+        self._clipped: ClippedSums | None = None
         self._bits = bits
         self._wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
         self._exchange = GradientExchange(self.processes, self._wanted)
@@ -220,9 +220,9 @@ class Step:
             self.ready(compare_gradients(self.model, _function(losses), batch, remedy=_REMEDY))
         self._tested.add(_code(losses))
 
-    def ready(self, way: Way) -> None:
+    def ready(self, way: GradientWay) -> None:
         """Be told how gradients are taken, by a test on made-up examples: no error then hangs on one."""
-        self._way, self._made, self._whole = way, None, None
+        self._way, self._clipped, self._whole = way, None, None
 
     def take(self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1) -> None:
         """Take examples in for a caller that has tested the model and paid.
@@ -274,10 +274,10 @@ class Step:
                 self._whole_sums(losses, like).check(losses, like, examples_per_unit)
 
     def _sums_of(self, losses: Callable[..., Tensor], batch: Tree) -> ClippedSums:
-        if self._made is None:
+        if self._clipped is None:
             way = self._way or way_of(self.model, losses, made_up(batch, REHEARSED))
-            self._made = ClippedSums(self.model, self.clipping, way)
-        return self._made
+            self._clipped = ClippedSums(self.model, self.clipping, way)
+        return self._clipped
 
     def close(self) -> None:
         """Draw the noise of the step and write the noisy mean to `.grad`."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.data.places import Places
+from sourdine.learning.data.places import SeparatePlaces
 from sourdine.learning.data.trees import Tree
 from sourdine.testing import SeededBits
 
@@ -25,7 +25,7 @@ def _tensors(batches: Iterable[tuple[Tree, Tensor]]) -> list[tuple[tuple[Tensor]
 @pytest.mark.parametrize("count", [0, 1, 5, 40])
 @pytest.mark.parametrize("each", [1, 3])
 def test_every_unit_comes_once_with_its_examples_in_order(count: int, each: int) -> None:
-    places = Places(4, each, units(1, each))
+    places = SeparatePlaces(4, each, units(1, each))
     seen: list[float] = []
     for (batch,), counted in _tensors(places.batches(units(count, each), SeededBits(1))):
         assert batch.shape == (4 * each, 1)
@@ -43,7 +43,9 @@ def test_a_unit_more_moves_no_other_one() -> None:
 
     def stands(count: int) -> dict[float, int]:
         found: dict[float, int] = {}
-        for (batch,), counted in _tensors(Places(8, 1, units(1)).batches(units(count), SeededBits(3))):
+        for (batch,), counted in _tensors(
+            SeparatePlaces(8, 1, units(1)).batches(units(count), SeededBits(3))
+        ):
             found |= {float(batch[place]): place for place in np.flatnonzero(counted.numpy()).tolist()}
         return found
 
@@ -52,7 +54,7 @@ def test_a_unit_more_moves_no_other_one() -> None:
 
 
 def test_a_unit_alone_stays_where_it_stands() -> None:
-    places = Places(4, 1, units(1))
+    places = SeparatePlaces(4, 1, units(1))
     [((batch,), counted)] = _tensors([places.alone(units(4), 2)])
     assert counted.tolist() == [False, False, True, False]
     assert float(batch[2]) == 102
@@ -60,6 +62,6 @@ def test_a_unit_alone_stays_where_it_stands() -> None:
 
 
 def test_another_shape_is_refused() -> None:
-    places = Places(2, 1, (torch.zeros(1, 3),))
+    places = SeparatePlaces(2, 1, (torch.zeros(1, 3),))
     with pytest.raises(InvalidParameter, match="one shape and type"):
         list(places.batches((torch.zeros(1, 4),), SeededBits(1)))

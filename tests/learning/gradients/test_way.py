@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.gradients.clipping import Flat, PerLayer
-from sourdine.learning.gradients.way import ClippedSums, Way, way_of
+from sourdine.learning.gradients.way import ClippedSums, GradientWay, way_of
 
 
 class Experts(nn.Module):
@@ -22,8 +22,8 @@ class Experts(nn.Module):
         return out
 
 
-@pytest.mark.parametrize("way", [Way(), Way(reason="as a test")])
-def test_a_layer_that_a_batch_leaves_out_changes_nothing_for_the_others(way: Way) -> None:
+@pytest.mark.parametrize("way", [GradientWay(), GradientWay(reason="as a test")])
+def test_a_layer_that_a_batch_leaves_out_changes_nothing_for_the_others(way: GradientWay) -> None:
     model = Experts()
     sums = ClippedSums(model, PerLayer(norm=1e-3), way)
     losses = lambda x: model(x).squeeze(1)
@@ -55,13 +55,13 @@ def test_what_cannot_be_taken_apart_later_is_run_alone_and_no_error_tells() -> N
     with pytest.raises(InvalidParameter, match="used outside"):
         ClippedSums(model, Flat(), way).add_up(losses, (x,))
     found = ClippedSums(model, Flat(), way).add_up(losses, (x,), strict=False)
-    expected = ClippedSums(model, Flat(), Way(reason="as a test")).add_up(losses, (x,))
+    expected = ClippedSums(model, Flat(), GradientWay(reason="as a test")).add_up(losses, (x,))
     assert all(torch.equal(found[name], expected[name]) for name in expected)
 
 
 def test_losses_that_are_not_one_for_each_example_add_nothing_once_paid() -> None:
     model = nn.Linear(3, 1)
-    sums = ClippedSums(model, Flat(), Way())
+    sums = ClippedSums(model, Flat(), GradientWay())
     with pytest.raises(InvalidParameter, match="2 numbers for 4 examples"):
         sums.add_up(lambda x: model(x)[:2, 0], (torch.randn(4, 3),))
     found = sums.add_up(lambda x: model(x).repeat(2, 1).squeeze(1), (torch.randn(4, 3),), strict=False)

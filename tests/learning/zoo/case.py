@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from sourdine.learning.data.trees import Tree, part_of
 from sourdine.learning.gradients.clipping import Flat
 from sourdine.learning.gradients.self_test import compare_gradients
-from sourdine.learning.gradients.way import ClippedSums, Way
+from sourdine.learning.gradients.way import ClippedSums, GradientWay
 
 COUNT = 7
 Forward = Callable[..., Tensor]
@@ -69,7 +69,7 @@ class Written(nn.Module):
         return self.run(self, *inputs)
 
 
-def held(case: Case) -> tuple[Way, float]:
+def held(case: Case) -> tuple[GradientWay, float]:
     """How the gradients of a case are taken, and how far they are from those of its examples one by one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

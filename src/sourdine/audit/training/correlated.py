@@ -92,10 +92,10 @@ def audit_correlated(
 
     >>> from sourdine.learning import BLT
     >>> from sourdine.testing import SeededBits
-    >>> wanted = TrainingPlan(
+    >>> settings = TrainingPlan(
     ...     epsilon=2, delta=1e-5, epochs=2, batch_size=100, size=400, correlation=BLT(buffers=1)
     ... )
-    >>> found = audit_correlated(wanted, bits=SeededBits(1))
+    >>> found = audit_correlated(settings, bits=SeededBits(1))
     >>> found.audited < found.claimed <= 2, found.refuted
     (True, False)
     """
@@ -112,14 +112,14 @@ def audit_correlated(
 
 def _audited(plan: TrainingPlan) -> PricedPlan:
     """A run that this audit can question."""
-    wanted = check_plan(_OWNER, plan)
-    if wanted.correlation is None or wanted.size is None:
+    settings = check_plan(_OWNER, plan)
+    if settings.correlation is None or settings.size is None:
         raise InvalidParameter(
             "This audit is of training with correlated noise, on canaries alone. Give the plan a "
             "'correlation', such as BLT(), and a 'size': how many canaries there are."
         )
-    check.integer(_OWNER, "size", wanted.size, _LEAST, _MOST)
-    priced = price(wanted)
+    check.integer(_OWNER, "size", settings.size, _LEAST, _MOST)
+    priced = price(settings)
     if priced.factor is None:
         raise InvalidParameter(
             "The plan took independent noise in Poisson batches. Audit that with audit_training."

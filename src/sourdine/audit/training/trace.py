@@ -18,7 +18,7 @@ from sourdine.audit.training.checks import Floats
 from sourdine.audit.training.probe import TABLE, ProbedExamples
 from sourdine.learning.data.batches import Batches, Indices
 from sourdine.learning.data.trees import Tree
-from sourdine.learning.gradients.way import Way
+from sourdine.learning.gradients.way import GradientWay
 from sourdine.learning.run import Run
 from sourdine.learning.step import Step
 
@@ -107,7 +107,7 @@ class TracedStep(Step):
         self._norm, self._noise_claimed = float(claimed.clipping.norm), claimed.plan.noise_multiplier
         self._divisor, self._rate = claimed.plan.batch_size, claimed.plan.sampling_rate
 
-    def ready(self, way: Way) -> None:
+    def ready(self, way: GradientWay) -> None:
         self.inner.ready(way)
 
     def take(self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1) -> None:

@@ -204,15 +204,15 @@ def _reword(problem: typer.TyperException) -> str:
     if not isinstance(problem, typer.BadParameter) or not what:
         return message
     name = where.removeprefix("Invalid value for ")
-    given = _given(problem)
+    echo = _echo(problem)
     if "integer" in what:
-        return f"The value of {name} must be a whole number.{given} Write it in digits, such as 1000."
+        return f"The value of {name} must be a whole number.{echo} Write it in digits, such as 1000."
     if "number" in what:
-        return f"The value of {name} must be a number.{given} Write it like 0.5."
+        return f"The value of {name} must be a number.{echo} Write it like 0.5."
     return f"The value of {name} is not possible: {what.removeprefix('Value error, ')}"
 
 
-def _given(problem: BaseException) -> str:
+def _echo(problem: BaseException) -> str:
     """What was typed where something else was expected: a word of the command line, never of a table."""
     errors: list[dict[str, object]] = getattr(problem.__cause__, "errors", list)()
     return f" Got {tame(str(errors[0]['input']))!r}." if errors else ""

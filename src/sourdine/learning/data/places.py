@@ -21,7 +21,7 @@ from sourdine.learning.data.batches import Indices
 from sourdine.learning.data.trees import Tree, count_of, made_up
 
 
-class Places:
+class SeparatePlaces:
     """Puts units at places drawn for each of them, in as many batches of a fixed shape as it takes."""
 
     def __init__(self, places: int, examples_per_unit: int, like: Tree) -> None:

@@ -67,10 +67,10 @@ class Alone:
         with torch.enable_grad():
             total = losses(*unit).sum()
         values = [self._values[name] for name in self._layers]
-        found: tuple[Tensor | None, ...] = torch.autograd.grad(total, values, allow_unused=True)
+        gradients: tuple[Tensor | None, ...] = torch.autograd.grad(total, values, allow_unused=True)
         return {
             name: wide(one.to_dense())
-            for name, one in zip(self._layers, found, strict=True)
+            for name, one in zip(self._layers, gradients, strict=True)
             if one is not None
         }
 

@@ -344,7 +344,7 @@ def _owners(model: nn.Module) -> Iterator[_Owner]:
         own = {
             local: known[id(value)]
             for local, value in layer.named_parameters(recurse=whole or bool(lists), remove_duplicate=False)
-            if id(value) in known and (whole or _held(local, lists))
+            if id(value) in known and (whole or _stands_in(local, lists))
         }
         if own:
             where = name or "the model itself"
@@ -358,7 +358,7 @@ def _owners(model: nn.Module) -> Iterator[_Owner]:
             yield _Owner(layer, where, own, copied=not ruled and (whole or not inner))
 
 
-def _held(name: str, lists: Sequence[str]) -> bool:
+def _stands_in(name: str, lists: Sequence[str]) -> bool:
     """Whether a parameter is one of a module's own, or in one of its lists."""
     home = name.rpartition(".")[0]
     return not home or home in lists

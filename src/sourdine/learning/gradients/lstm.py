@@ -42,10 +42,11 @@ class LstmSteps(torch.autograd.Function):
     def backward(ctx: Any, at_outputs: Tensor, at_cell: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         gates, cells, shown, across = ctx.saved_tensors
         steps, examples, size = shown.shape
-        taken, kept, candidate, open_ = gates.view(steps, examples, 4, size).unbind(2)
+        taken, keep, candidate, open_ = gates.view(steps, examples, 4, size).unbind(2)
         # how a change before each gate moves the cell, and one of the output moves the last gate and the cell
         factors = torch.stack(
-            (candidate * _slope(taken), cells[:-1] * _slope(kept), taken * (1 - candidate.square())), dim=2
+            (candidate * _slope(taken), cells[:-1] * _slope(keep), taken * (1 - candidate.square())),
+            dim=2,
         )
         by_gate, by_cell = shown * _slope(open_), open_ * (1 - shown.square())
         at_gates = gates.new_empty(steps, examples, 4, size)
@@ -55,7 +56,7 @@ class LstmSteps(torch.autograd.Function):
             dc.addcmul_(dh, by_cell[t])
             torch.mul(dc.unsqueeze(1), factors[t], out=at_gates[t, :, :3])
             torch.mul(dh, by_gate[t], out=at_gates[t, :, 3])
-            dc.mul_(kept[t])
+            dc.mul_(keep[t])
             dh = torch.mm(at_gates[t].view(examples, -1), across)
         return at_gates.view(steps, examples, -1), dh, dc, None
 

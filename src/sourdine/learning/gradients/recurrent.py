@@ -23,7 +23,7 @@ KINDS = (nn.RNN, nn.LSTM, nn.GRU)
 
 
 @dataclass(frozen=True)
-class Walk:
+class LayerWalk:
     """One layer in one direction: what its two matrices were given, and where what they gave is."""
 
     suffix: str
@@ -61,7 +61,7 @@ class Walk:
 class Walked(Call):
     """A run of a recurrent layer step by step."""
 
-    walks: tuple[Walk, ...]
+    walks: tuple[LayerWalk, ...]
 
     @property
     def wanted(self) -> Sequence[GradientEdge]:
@@ -73,11 +73,11 @@ class Walked(Call):
     def parts(self, gradients: Sequence[Tensor | None]) -> Mapping[str, PerExample]:
         assert isinstance(self.layer, nn.RNNBase)
         rest = list(gradients)
-        found: dict[str, PerExample] = {}
+        parts: dict[str, PerExample] = {}
         for walk in self.walks:
             own, rest = rest[: len(walk.wanted)], rest[len(walk.wanted) :]
-            found.update((name, part) for name, part in walk.parts(self.layer, own) if name in self.names)
-        return found
+            parts.update((name, part) for name, part in walk.parts(self.layer, own) if name in self.names)
+        return parts
 
 
 def can_walk(layer: nn.Module, args: Sequence[object], kwargs: Mapping[str, object]) -> bool:
@@ -89,7 +89,7 @@ def can_walk(layer: nn.Module, args: Sequence[object], kwargs: Mapping[str, obje
 
 def walked(
     layer: nn.RNNBase, x: Tensor, start: Tensor | State | None = None
-) -> tuple[tuple[Tensor, Tensor | State], tuple[Walk, ...]]:
+) -> tuple[tuple[Tensor, Tensor | State], tuple[LayerWalk, ...]]:
     """What a layer gives, as itself, and how it came to it.
 
     >>> layer = nn.GRU(3, 2, batch_first=True)
@@ -100,7 +100,7 @@ def walked(
     directions = 2 if layer.bidirectional else 1
     starts = starts_of(layer, x, start, directions)
     ends: list[State] = []
-    walks: list[Walk] = []
+    walks: list[LayerWalk] = []
     for depth in range(layer.num_layers):
         sides = []
         for direction in range(directions):
@@ -116,7 +116,7 @@ def walked(
     return (x, last if len(last) > 1 else last[0]), tuple(walks)
 
 
-def _walk(layer: nn.RNNBase, suffix: str, x: Tensor, state: State) -> tuple[Tensor, State, Walk]:
+def _walk(layer: nn.RNNBase, suffix: str, x: Tensor, state: State) -> tuple[Tensor, State, LayerWalk]:
     weight, across = (_value(layer, f"weight_{side}{suffix}") for side in ("ih", "hh"))
     shift, later = (_value(layer, f"bias_{side}{suffix}") for side in ("ih", "hh"))
     assert weight is not None
@@ -145,7 +145,7 @@ def _walk(layer: nn.RNNBase, suffix: str, x: Tensor, state: State) -> tuple[Tens
     if backwards:
         outputs, before = outputs.flip(0), before.flip(0)
         outers.reverse()
-    walk = Walk(
+    walk = LayerWalk(
         suffix,
         x.detach(),
         before.transpose(0, 1),

@@ -16,7 +16,7 @@ from sourdine.learning.gradients.clipping import Flat
 from sourdine.learning.gradients.engine import check_losses, check_model
 from sourdine.learning.gradients.entangled import Entangled
 from sourdine.learning.gradients.uses import check_foreign
-from sourdine.learning.gradients.way import ClippedSums, Way, of_each_example, way_of
+from sourdine.learning.gradients.way import ClippedSums, GradientWay, of_each_example, way_of
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
 REHEARSED = 6
@@ -45,19 +45,19 @@ def check(model: nn.Module, loss: Losses | None, example: object, *, made_up: bo
     self_test(task, tried.made_up(REHEARSED), remedy=remedy)
 
 
-def self_test(task: Task, batch: Batch, *, remedy: str = _REMEDY) -> Way:
+def self_test(task: Task, batch: Batch, *, remedy: str = _REMEDY) -> GradientWay:
     """Test the gradients of a model and its loss on a batch (`compare_gradients`); tell how they are taken.
 
     >>> batch = (torch.randn(4, 3), torch.tensor([0, 1, 1, 0]))
     >>> self_test(Task(nn.Linear(3, 2), cross_entropy), batch)
-    Way(shared=frozenset(), reason=None)
+    GradientWay(shared=frozenset(), reason=None)
     """
     return compare_gradients(task.model, lambda *some: task.losses(some), batch, remedy=remedy)
 
 
 def compare_gradients(
     model: nn.Module, losses: Callable[..., Tensor], batch: Tree, *, remedy: str = _REMEDY
-) -> Way:
+) -> GradientWay:
     """Raise unless the clipped sum of a batch is what its examples give one by one, and all parameters count.
 
     `losses` runs the model on the parts of a batch. Meanwhile the model's parameters are moved a little, so
@@ -78,7 +78,7 @@ def compare_gradients(
                 try:
                     comparison.check(way)
                 except Entangled as problem:
-                    way = Way(reason=str(problem))
+                    way = GradientWay(reason=str(problem))
             if way.reason is not None:
                 comparison.check_alone(way.reason)
                 comparison.check(way)
@@ -121,11 +121,11 @@ class _Comparison:
         if not all(bool(torch.isfinite(each).all()) for each in self._rows.values()):
             raise InvalidParameter(f"The gradients of a rehearsal are not finite. {remedy}")
 
-    def check(self, way: Way) -> None:
+    def check(self, way: GradientWay) -> None:
         """Refuse a way that gives other sums: with every example clipped, or with none."""
         for norm in _norms(self._rows):
-            found = ClippedSums(self._model, Flat(norm=norm), way).add_up(self._losses, self._batch)
-            self._compare(found, _clipped(self._rows, norm))
+            sums = ClippedSums(self._model, Flat(norm=norm), way).add_up(self._losses, self._batch)
+            self._compare(sums, _clipped(self._rows, norm))
 
     def check_alone(self, reason: str) -> None:
         """Refuse a model that is another one for a single example than for a batch, with the reason given."""
@@ -139,8 +139,8 @@ class _Comparison:
         sums = {name: each.double().sum(0) for name, each in self._rows.items()}
         close = self._tolerance * max(float(each.abs().max()) for each in self._rows.values())
         for name, gradient in zip(wanted, gradients, strict=True):
-            found = torch.zeros_like(sums[name]) if gradient is None else gradient.to_dense().double()
-            same = same and float((found - sums[name]).abs().max()) <= close * len(self._each_loss)
+            plain = torch.zeros_like(sums[name]) if gradient is None else gradient.to_dense().double()
+            same = same and float((plain - sums[name]).abs().max()) <= close * len(self._each_loss)
         if not same:
             raise InvalidParameter(reason)
 
@@ -180,7 +180,7 @@ def _one_by_one(
     """The gradients of the examples by plain backward passes, a row for each, and their losses."""
     wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
     rows: dict[str, list[Tensor]] = {name: [] for name in wanted}
-    told: list[Tensor] = []
+    each_loss: list[Tensor] = []
     for i in range(count_of(batch)):
         each = losses(*part_of(batch, i, i + 1))
         if each.ndim != 1:
@@ -188,13 +188,13 @@ def _one_by_one(
                 "The loss of a batch of one example must be a row of one number, as for any other batch: a "
                 "run may draw one. A squeeze() without an axis takes too many away. Use squeeze(1)."
             )
-        told.append(each.detach())
+        each_loss.append(each.detach())
         gradients: Sequence[Tensor | None] = torch.autograd.grad(
             each.sum(), list(wanted.values()), allow_unused=True
         )
         for (name, value), gradient in zip(wanted.items(), gradients, strict=True):
             rows[name].append(torch.zeros_like(value) if gradient is None else gradient.to_dense())
-    return {name: torch.stack(each) for name, each in rows.items()}, torch.cat(told)
+    return {name: torch.stack(each) for name, each in rows.items()}, torch.cat(each_loss)
 
 
 def _lengths(rows: Mapping[str, Tensor]) -> Tensor:

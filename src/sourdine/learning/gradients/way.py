@@ -15,7 +15,7 @@ from sourdine.learning.gradients.layout import shared_layers
 
 
 @dataclass(frozen=True)
-class Way:
+class GradientWay:
     """How gradients are taken apart by example: found on made-up examples, and so the same for all data.
 
     - `shared`: layers that are given the same for all examples.
@@ -26,18 +26,18 @@ class Way:
     reason: str | None = None
 
 
-def way_of(model: nn.Module, losses: Callable[..., Tensor], batch: Tree) -> Way:
+def way_of(model: nn.Module, losses: Callable[..., Tensor], batch: Tree) -> GradientWay:
     """The way to the gradients of a model, found on a few examples that are nobody's secret.
 
     What cannot be taken apart, or fails while it is tried, is run one example at a time.
     """
     try:
-        way = Way(shared_layers(Engine(model, Flat()).owners, losses, batch))
+        way = GradientWay(shared_layers(Engine(model, Flat()).owners, losses, batch))
         ClippedSums(model, Flat(), way).add_up(losses, batch)
     except Entangled as problem:
-        return Way(reason=str(problem))
+        return GradientWay(reason=str(problem))
     except RuntimeError:
-        return Way(
+        return GradientWay(
             reason="A layer is given no axis of examples, and what is made of its outputs leaves no room for "
             "one. Give it one of length 1, first."
         )
@@ -47,7 +47,7 @@ def way_of(model: nn.Module, losses: Callable[..., Tensor], batch: Tree) -> Way:
 class ClippedSums:
     """Clipped sums of the gradients of one model, in one way."""
 
-    def __init__(self, model: nn.Module, clipping: Clipping, way: Way) -> None:
+    def __init__(self, model: nn.Module, clipping: Clipping, way: GradientWay) -> None:
         self._alone = Alone(model, clipping)
         self._engine = Engine(model, clipping, shared=way.shared)
         self._at_once = way.reason is None

@@ -42,10 +42,10 @@ def whole_sum(
     steps = GRID_STEPS / clipping.norm
     for name, each in rows.items():  # not in place: two layers may have been given one gradient
         rows[name] = torch.mul(each, (weights[layers[name]] * steps).float().unsqueeze(1)).trunc_()
-    kept = torch.stack([_exact_squares(each) for each in rows.values()]).sum(0) <= GRID_STEPS**2
+    short = torch.stack([_exact_squares(each) for each in rows.values()]).sum(0) <= GRID_STEPS**2
     if counted is not None:
-        kept &= counted
-    dropped = ~kept.unsqueeze(1)
+        short &= counted
+    dropped = ~short.unsqueeze(1)
     return {
         name: each.masked_fill_(dropped, 0).sum(0, dtype=torch.float64).to(torch.int64)
         for name, each in rows.items()

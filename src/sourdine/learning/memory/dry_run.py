@@ -16,7 +16,7 @@ from sourdine.learning.devices.placement import Placement
 from sourdine.learning.devices.processes import ALONE
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.self_test import REHEARSED
-from sourdine.learning.gradients.way import Way, way_of
+from sourdine.learning.gradients.way import GradientWay, way_of
 from sourdine.learning.memory.allocations import Allocations, Moment, StageMemory
 from sourdine.learning.memory.model import FIRST, Course, Memory, MemoryLine, Stage, highest
 from sourdine.learning.step import Step
@@ -52,7 +52,7 @@ def cycle(
     examples_per_unit: int = 1,
     later: bool = True,
     autocast: torch.dtype | None = None,
-    way: Way | None = None,
+    way: GradientWay | None = None,
 ) -> None:
     """Train for one step or, with `later`, for two, of which the second takes its batch in two parts."""
     task = Task(model().train(), loss, autocast)
@@ -67,7 +67,7 @@ def cycle(
         else None
     )
     if step is not None:
-        step.ready(way or Way())
+        step.ready(way or GradientWay())
 
     def add() -> None:
         if step is None:
@@ -144,7 +144,7 @@ def memory_of(
     private: bool = True,
     device: torch.device | str | None = None,
     dtype: torch.dtype | str | None = None,
-    way: Way | None = None,
+    way: GradientWay | None = None,
 ) -> Memory:
     """The memory of training a model on examples shaped like these, of which only shapes and types are read.
 
@@ -204,7 +204,7 @@ class _Dry:
     examples_per_unit: int
     private: bool
     autocast: torch.dtype | None
-    way: Way | None
+    way: GradientWay | None
 
     def run(self, units: int) -> dict[str, StageMemory]:
         where = next(self.model.parameters()).device.type

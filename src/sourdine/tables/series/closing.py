@@ -68,8 +68,8 @@ class PeriodReader:
             for width in choice.widths:
                 if number % width == 0:
                     known = set(self._state.chosen(place))
-                    held = self._state.candidates(place, number - width + 1, number)
-                    fresh = {key: units for key, units in held.items() if key not in known}
+                    candidates = self._state.candidates(place, number - width + 1, number)
+                    fresh = {key: units for key, units in candidates.items() if key not in known}
                     shown = self._shown_keys(choice, (number, width), fresh, bits)
                     self._state.add_chosen(place, number, shown)
 

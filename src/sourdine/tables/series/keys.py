@@ -52,8 +52,8 @@ class KeyChoice:
         """How many units came with each key: nobody may see it."""
         scopes = dict.fromkeys(f"({scope.sql(source)})" for scope in self.scopes)
         condition = f"{where} AND ({' OR '.join(scopes)})"
-        found = key_counts(source, [self.column], unit=unit, bits=bits, where=condition)
-        return {str(key): units for (key,), units in found.by_key().items()}
+        counts = key_counts(source, [self.column], unit=unit, bits=bits, where=condition)
+        return {str(key): units for (key,), units in counts.by_key().items()}
 
     def shown(self, counts: Mapping[str, int], bits: Bits) -> list[str]:
         """The keys whose counts reach the threshold with noise, in the order of their texts."""
