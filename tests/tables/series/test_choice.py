@@ -63,3 +63,24 @@ def test_windows_have_their_known_errors() -> None:
     matrix = PowerMatrix(104, Fraction(1, 2), 1024)
     errors = view_errors(matrix, views, matrix.squared_length(ONCE) ** 0.5)
     assert errors == pytest.approx((2.38, 1.80, 2.33, 2.70, 3.05, 3.29, 3.83), abs=0.006)
+
+
+@pytest.mark.parametrize("view", [SeriesView(window=4, against=48), SeriesView(window=52)])
+def test_a_question_that_is_asked_once_has_a_plan(view: SeriesView) -> None:
+    """Fewer questions than periods have no least error by themselves."""
+    choice = choose_matrix(52, (view,), Participation(), squared=True)
+    assert choice.errors[0] <= choice.independent[0]
+
+
+def test_windows_of_units_that_come_again_are_no_worse_than_alone() -> None:
+    for often in (Participation(), Participation(2, 1), Participation(4, 4)):
+        choice = choose_matrix(52, (SeriesView(window=4),), often, squared=True)
+        assert choice.errors[0] < 0.96 * min(choice.independent[0], choice.anew[0])
+        assert "otherwise" not in choice.words((SeriesView(window=4),))
+
+
+def test_a_plan_says_what_would_be_better_by_itself() -> None:
+    view = SeriesView(window=4, against=13)
+    choice = choose_matrix(52, (view,), Participation(52, 1), squared=True)
+    assert choice.errors[0] > choice.anew[0]
+    assert "4 periods against 13 before (paid anew)" in choice.words((view,)).split("otherwise")[1]

@@ -24,6 +24,8 @@ _EXPONENTS = (Fraction(1, 2), Fraction(3, 8), Fraction(1, 4))
 _FANS = (2, 3, 4, 6, 8, 11, 15, 20, 28)
 _LEVEL, _DENSE = 1024, 400  # periods up to which such matrices are tried
 _RESOLUTION, _LENGTH = 1024, 2048
+# how much each period counts by itself beside what is asked: a few questions alone have no optimum
+_FAINT = {"dense": 0.03, "dense, smoothed": 0.1}
 INDEPENDENT = Fraction(0)
 
 
@@ -50,7 +52,23 @@ class MatrixChoice:
         ]
         return (
             f"{self.name}: least error for what is asked, in deviations of one release of one period: "
-            f"{'; '.join(words)}."
+            f"{'; '.join(words)}.{self._warning(views)}"
+        )
+
+    def _warning(self, views: Sequence[SeriesView]) -> str:
+        """What would be better by itself: it shares the noise with the rest, or a difference takes little."""
+        alike = 1.005
+        rows = list(zip(views, self.errors, self.independent, self.anew, strict=True))
+        if all(error <= alike * min(alone, anew) for _, error, alone, anew in rows):
+            return ""
+        worse = [
+            f"{view.label} ({'independent periods' if alone <= anew else 'paid anew'})"
+            for view, error, alone, anew in rows
+            if error > alike * min(alone, anew)
+        ]
+        return (
+            f" Asked for alone, with the whole budget, these would be more accurate otherwise: "
+            f"{', '.join(worse)}. Leave out of 'publish' what you can do without."
         )
 
 
@@ -100,10 +118,11 @@ def choose_matrix(
     }
     best = [min(each[i] for each in errors.values()) or 1.0 for i in range(len(views))]
     mixed = len(views) > 1 or any(view.window not in (None, 1) for view in views)
-    if squared and mixed and not extensible and participation.once and 1 < periods <= min(_DENSE, MOST_DENSE):
-        dense = least_error(_questions(periods, views, best), _LENGTH)
-        matrices["dense"] = dense
-        errors["dense"] = view_errors(dense, views, _length(dense, participation, squared))
+    if squared and mixed and not extensible and 1 < periods <= min(_DENSE, MOST_DENSE):
+        for name, faint in _FAINT.items():
+            dense = least_error(_questions(periods, views, best, faint), _LENGTH)
+            matrices[name] = dense
+            errors[name] = view_errors(dense, views, _length(dense, participation, squared))
     scores = {
         name: float(np.mean([(error / least) ** 2 for error, least in zip(each, best, strict=True)]))
         for name, each in errors.items()
@@ -138,8 +157,10 @@ def _length(matrix: CorrelationMatrix, participation: Participation, squared: bo
     return float(matrix.length(participation))
 
 
-def _questions(periods: int, views: Sequence[SeriesView], best: Sequence[float]) -> NDArray[np.float64]:
-    """Every question of every view as a row, weighed so that each view counts alike."""
+def _questions(
+    periods: int, views: Sequence[SeriesView], best: Sequence[float], faint: float
+) -> NDArray[np.float64]:
+    """Every question of every view as a row, weighed so that each view counts alike; and periods, faintly."""
     rows = []
     for view, least in zip(views, best, strict=True):
         steps = list(view.periods(periods))
@@ -148,7 +169,7 @@ def _questions(periods: int, views: Sequence[SeriesView], best: Sequence[float])
             for (first, last), sign in view.spans(step):
                 row[first - 1 : last] += sign
             rows.append(row / (least * math.sqrt(len(steps))))
-    return np.array(rows) if rows else np.eye(periods)
+    return np.array([*rows, *(faint * np.eye(periods))])
 
 
 def _anew(view: SeriesView, periods: int, participation: Participation, squared: bool) -> float:
