@@ -395,7 +395,7 @@ def test_what_is_usual_depends_on_features_and_budget(
 
 def test_optimizers_and_augmented_images_cost_nothing_more(digits: Path, here: Path) -> None:
     small = ("--noise-multiplier", 2, "--delta", "1e-3", "-b", 50, "--steps", 2, "--model", "linear")
-    changed = ("--optimizer", "adam", "--augment", "flip, shift=2,rotate=10,blur=0.5", "--copies", 2)
+    changed = ("--optimizer", "adam", "--augment", "flip, shift=2,rotate=10,crop=0.5,blur=0.5", "--copies", 2)
     found = json.loads(run("fit", digits, *small, *changed, "-o", "made", "--json").stdout)
     wanted = TrainingPlan(noise_multiplier=2, delta=1e-3, batch_size=50, steps=2)
     assert found["epsilon"]["upper"] == plan(wanted, size=200).epsilon.upper
@@ -420,8 +420,8 @@ def test_a_run_computes_where_it_is_told_and_is_logged(digits: Path, here: Path)
         (("--log", "run.csv", "--model", "least-squares", "--features", "random"), "takes no --log"),
         (("--optimizer", "lbfgs"), "sgd, adam, adamw, rmsprop, adagrad"),
         (("--optimizer", "adam", "--momentum", 0.5), "takes no --momentum"),
-        (("--augment", "flip=1"), "flip, shift=4, rotate=15 and blur=1"),
-        (("--augment", "swirl"), "flip, shift=4, rotate=15 and blur=1"),
+        (("--augment", "flip=1"), "flip, shift=4, rotate=15, crop=0.5 and blur=1"),
+        (("--augment", "swirl"), "flip, shift=4, rotate=15, crop=0.5 and blur=1"),
         (("--copies", 3), "Copies of what?"),
         (("--augment", "flip", "--model", "least-squares", "--features", "random"), "takes no --augment"),
     ],

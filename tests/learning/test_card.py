@@ -43,3 +43,10 @@ def test_people_are_named() -> None:
         fit(nn.Linear(3, 2), DATA, run_plan(), units=UnitIds(torch.arange(100) // 2, max_examples=2))
     )
     assert "| unit | person, at most 2 examples of each at a time |" in card.text()
+
+
+def test_the_card_of_an_exact_run_does_not_speak_of_floats() -> None:
+    text = card_of(fit(nn.Linear(3, 2), DATA, run_plan(exact=True), bits=SeededBits(1))).text()
+    assert "whole numbers" in text
+    assert "32-bit" not in text
+    assert "real numbers" not in text

@@ -69,6 +69,11 @@ _LIMITS = (
     "The guarantee is about one unit. What is true of a whole group may be learnt, and should be.",
 )
 
+_EXACT = (
+    "Sums and noise are whole numbers. That a batch is computed place by place was tried on made-up "
+    "examples, and is not proven."
+)
+
 
 def card_of(trained: Trained, ledger: Ledger | Path | str | None = None, *, name: str | None = None) -> Card:
     """The card of a trained model; with the ledger that paid, its certificate is part of it."""
@@ -91,6 +96,6 @@ def card_of(trained: Trained, ledger: Ledger | Path | str | None = None, *, name
         name=name or f"{type(model).__name__}, trained with differential privacy",
         facts=facts,
         assumptions=trained.notes,
-        limits=_LIMITS,
+        limits=(_EXACT, *_LIMITS[1:]) if plan.exact else _LIMITS,
         certificate=None if ledger is None or trained.receipt is None else trained.certificate(ledger),
     )

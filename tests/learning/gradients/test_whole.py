@@ -99,3 +99,18 @@ def test_layers_of_one_example_are_bounded_together() -> None:
     parts = {"a": GradientRows(torch.full((1, 4), 0.4)), "b": GradientRows(torch.full((1, 4), 0.4))}
     found = whole_sum(parts, {"a": "one", "b": "two"}, Unclipped())
     assert not any(bool(each.any()) for each in found.values())  # 0.8 each, 1.13 together
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e12])
+def test_per_layer_clipping_bounds_each_layer_and_all_together(scale: float) -> None:
+    generator = torch.Generator().manual_seed(3)
+    rows = {name: torch.randn(1, size, generator=generator) * scale for name, size in (("a", 3), ("b", 400))}
+    parts = {name: GradientRows(each) for name, each in rows.items()}
+    layers = {"a": "one", "b": "two", "c": "absent"}  # a layer that a batch leaves out keeps its share
+    steps = whole_sum(parts, layers, PerLayer(norm=2.0))
+    squares = {name: sum(int(each) ** 2 for each in steps[name]) for name in rows}
+    assert all(3 * square <= GRID_STEPS**2 for square in squares.values())
+    assert sum(squares.values()) <= GRID_STEPS**2
+    for name, each in rows.items():
+        share = min(float(each.norm()), 2 / 3**0.5) / 2
+        assert abs(squares[name] ** 0.5 / GRID_STEPS - share) < 1e-4

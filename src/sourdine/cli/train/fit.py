@@ -45,7 +45,13 @@ if TYPE_CHECKING:
 _OWNER = "train fit"
 _PLAIN_BATCH = 64
 _ADAPTIVE_RATE = 0.002  # of optimizers that scale their steps themselves
-_AUGMENTED: dict[str, type[int] | type[float]] = {"flip": int, "shift": int, "rotate": float, "blur": float}
+_AUGMENTED: dict[str, type[int] | type[float]] = {
+    "flip": int,
+    "shift": int,
+    "rotate": float,
+    "crop": float,
+    "blur": float,
+}
 _LONGEST = 200  # characters of what the ledger notes
 
 
@@ -123,7 +129,9 @@ class RecipeOptions:
         for word in self.augment.split(","):
             name, sign, text = (part.strip() for part in word.partition("="))
             if name not in _AUGMENTED or bool(sign) == (name == "flip"):
-                raise check.fail(_OWNER, "augment", "be of flip, shift=4, rotate=15 and blur=1", self.augment)
+                raise check.fail(
+                    _OWNER, "augment", "be of flip, shift=4, rotate=15, crop=0.5 and blur=1", self.augment
+                )
             changes[name] = True if name == "flip" else _AUGMENTED[name](number(_OWNER, name, text, 0, 4096))
         return Augmentation(**changes, copies=self.copies)  # type: ignore[arg-type]
 
