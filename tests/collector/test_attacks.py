@@ -143,6 +143,43 @@ def test_lengths_that_are_none_are_refused(server: Serving, length: str) -> None
     assert server.sums() == before
 
 
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        (f"Idempotency-Key: {'0' * 32}", 400),
+        ("Content-Type: application/octet-stream", 400),
+        ("Origin: https://evil.example\r\nOrigin: http://127.0.0.1", 400),
+        (f"Sourdine-Token: {'0' * 64}\r\nSourdine-Token: {'1' * 64}", 400),
+        ("Content-Encoding: gzip", 415),
+        ("Content-Encoding: identity\r\nContent-Encoding: gzip", 400),
+        ("Content-Length: 20", 400),
+        ("Transfer-Encoding: chunked", 400),
+        ("Transfer-Encoding: identity", 400),
+        ("X-A: b\rc", 400),
+    ],
+)
+def test_what_is_told_twice_or_two_ways_is_refused(server: Serving, more: str, status: int) -> None:
+    """A proxy may have read the one and the collector the other; compressed bodies are no reports."""
+    before, line = server.sums(), server.line(0)
+    answer = raw(server, head(server, f"{more}\r\nContent-Length: {len(line)}"), line)
+    assert answer.startswith(b"HTTP/1.1 %d" % status)
+    assert server.sums() == before
+
+
+def test_pipelined_requests_are_each_answered_and_counted(server: Serving) -> None:
+    before, line = server.sums(), server.line(0)
+    good = [head(server, f"Content-Length: {len(line)}") + line for _ in range(6)]
+    bad = good[0].replace(b"text/plain", b"text/html")
+    last = head(server, f"Content-Length: {len(line)}", "Connection: close") + line
+    answer = b""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(b"".join([*good[:3], bad, *good[3:], last]))
+        while part := connection.recv(65536):
+            answer += part
+    assert (answer.count(b"HTTP/1.1 201"), answer.count(b"HTTP/1.1 415")) == (7, 1)
+    assert server.sums()[0] == before[0] + 7
+
+
 def test_slow_senders_hold_up_nobody(server: Serving) -> None:
     """Two hundred connections that send a byte and no more: others are answered meanwhile."""
     idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]

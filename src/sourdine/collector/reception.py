@@ -8,7 +8,7 @@ import asyncio
 import hmac
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from functools import lru_cache
 from ipaddress import ip_address
@@ -35,8 +35,22 @@ _ID = re.compile(rb"[0-9a-f]{32}")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z.-]+)(:\d{1,5})?")
 _RETRY = b"5"  # seconds
 _AGAIN = {429, 503}
+_ONCE = frozenset(
+    (
+        b"host",
+        b"origin",
+        b"idempotency-key",
+        b"content-type",
+        b"content-encoding",
+        b"content-length",
+        b"sourdine-token",
+        b"sourdine-shuffler",
+    )
+)
 _WORDS = {
     "id": "The header Idempotency-Key must be 32 hexadecimal digits: 16 random bytes, the same at each try.",
+    "headers": "A header that decides something came twice. Send each once.",
+    "encoding": "The body must not be compressed.",
     "empty": "The body holds no reports.",
     "shape": "The length of the body is no multiple of the length of a report.",
     "origin": "Pages of this origin may not send reports here.",
@@ -85,6 +99,8 @@ class Reception:
         more = cors(origin) if origin and allowed else []
         number = 0
         try:
+            if _is_told_twice(scope["headers"]):  # whatever stands before this server may have read the other
+                raise Refusal(400, "headers")
             if not allowed:
                 raise Refusal(403, "origin")
             if not self._rates.admits((scope.get("client") or ("", 0))[0]):
@@ -117,6 +133,8 @@ class Reception:
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
         if kind not in tuple(BodyKind):
             raise Refusal(415, "type")
+        if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+            raise Refusal(415, "encoding")
         declared = headers.get(b"content-length", b"0")
         most = self._settings.most_body
         if self._from_shuffler(question):
@@ -187,6 +205,11 @@ class Reception:
             raise Refusal(503, "busy") from None
         except StoreFailed:
             raise Refusal(503, "store") from None
+
+
+def _is_told_twice(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    named = [name for name, _ in headers if name in _ONCE]
+    return len(set(named)) < len(named)
 
 
 def _spend(headers: Mapping[bytes, bytes], key: str, *, is_one: bool) -> bytes:

@@ -30,6 +30,8 @@ from sourdine.local import (
 )
 from sourdine.local.rappor import BasicRappor
 from sourdine.local.thresholds import thresholds
+from sourdine.local.words import WordTree
+from sourdine.local.words.spelling import ALPHABET, read, spell
 from tests.collector.client import node
 from tests.collector.parts import announced
 from tests.laws import law_of
@@ -333,6 +335,58 @@ def test_days_before_a_question_opens_do_not_age_a_secret() -> None:
     ]));
     """
     assert node.run(script) == [False, True, False, True, False]
+
+
+TEXTS = [
+    *(
+        "",
+        "ß",
+        "ẞ",
+        "İSTANBUL",
+        "ΟΔΟΣ",
+        "ΟΔΟΣ ΟΔΟΣ.",
+        "Σ",
+        "e\u0301",
+        "\u00e9",
+        "ﬁsh",
+        "Å",
+        "\u212b",
+        "😀",
+        "a😀b",
+    ),
+    *(
+        "👨\u200d👩\u200d👧",
+        "ǅ",
+        "ΐ",
+        "a" * 40,
+        "ﷺ" * 3,
+        "가",
+        "①Ⅷ",
+        "\0",
+        "a\u200bb",
+        "\u0345Σ",
+        "\ud83d",
+        "\ude00x",
+    ),
+    *("a\ud800b", "ΑΣ\u0301Α", "ΑΣ\u0301", "Zoë!", "o'Neill-Smith"),
+]
+
+
+def test_python_and_the_browser_make_the_same_words_of_any_text() -> None:
+    """Composed or not, of letters that grow when they are made small, of pairs and halves of surrogates."""
+    alphabets = [ALPHABET, "abcdefghijklmnopqrstuvwxyzßäöü", "αβγδεζηθικλμνξοπρσςτυφχψω"]
+    oracles = [WordTree(epsilon=1, alphabet=each) for each in alphabets]
+    script = """
+    const read = (file) => client.Question.read(file);
+    const questions = await Promise.all(given.questions.map(read));
+    console.log(JSON.stringify(questions.map(({ oracle }) => given.texts.map((text) => oracle.known(text)))));
+    """
+    questions = [Question(name="u", oracle=each).to_json() for each in oracles]
+    texts = [*TEXTS, *(chr(code) for code in [*range(1, 0x600), *range(0x1E00, 0x2200)])]
+    told = node.run(script, {"questions": questions, "texts": texts})
+    for oracle, words in zip(oracles, told, strict=True):
+        own = spell(texts, oracle.alphabet, 12)
+        assert words == [read(parts, oracle.alphabet) for parts in own]
 
 
 USE = """
