@@ -24,7 +24,8 @@ FORMATS = {
     ".parquet": "FORMAT parquet",
 }
 """How the engine writes files, by their endings."""
-_TYPES = {"i": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN", "O": "VARCHAR"}
+_TYPES = {"i": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN", "O": "VARCHAR", "M": "TIMESTAMP"}
+_DAYS = np.dtype("datetime64[D]")
 _TABLE, _ARRAYS = "written", "arrays"
 _numbers = itertools.count()
 
@@ -34,6 +35,8 @@ def relation_of(columns: Mapping[str, NDArray[Any]]) -> "duckdb.DuckDBPyRelation
 
     >>> relation_of({"age": np.array([31, 54])}).fetchall()
     [(31,), (54,)]
+    >>> relation_of({"day": np.array(["2024-02-29"], "datetime64[D]")}).types
+    [DATE]
     """
     connection = spilling_connection()
     selected = _register(connection, columns)
@@ -89,14 +92,20 @@ def _register(connection: "duckdb.DuckDBPyConnection", columns: Mapping[str, NDA
     """
     connection.register(_ARRAYS, {f"c{place}": _filled(each) for place, each in enumerate(columns.values())})
     typed = ", ".join(
-        f"CAST(c{place} AS {_TYPES[each.dtype.kind]}) AS {quoted(name)}"
+        f"CAST(c{place} AS {_type(each)}) AS {quoted(name)}"
         for place, (name, each) in enumerate(columns.items())
     )
     return f"SELECT {typed} FROM {_ARRAYS}"
 
 
+def _type(column: NDArray[Any]) -> str:
+    return "DATE" if column.dtype == _DAYS else _TYPES[column.dtype.kind]
+
+
 def _filled(column: NDArray[Any]) -> NDArray[Any]:
-    """An array as the engine takes it: it looks at what is under a mask too."""
+    """An array as the engine takes it: it looks at what is under a mask too, and takes no days."""
+    if column.dtype == _DAYS:
+        return column.astype("datetime64[s]")
     if column.dtype.kind != "O":
         return column
     missing = np.ma.getmaskarray(column)

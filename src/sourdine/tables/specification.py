@@ -25,10 +25,12 @@ from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.files import ENDINGS, TEXT, check_ending
 from sourdine.frames.joins import check_brought, check_join, open_joined, read_join, read_joins
 from sourdine.frames.mistakes import Declared, mistake
+from sourdine.frames.opening import open_source
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.text.compression import kind_of
+from sourdine.frames.times.dates import TimeColumn
 from sourdine.tables.blocks import (
     RENAMED,
     PrivacyBlock,
@@ -314,6 +316,16 @@ class Specification(Declared):
         others = [] if self.privacy.column is None else [self.privacy.column]
         joins = read_joins(self.joins, self.folder)
         return open_joined(list(places) or self.places, self.schema_of, joins, others, text=self.table.text)
+
+    @in_files()
+    def open_synthetic(self, place: Path) -> Source:
+        """A synthetic table of this one: its own columns alone, in our format whatever the real ones have."""
+        known = self.schema_of.base.columns
+        columns: dict[str, Any] = {name: known[name] for name in self.synthetic_plan().names}
+        for name, column in columns.items():
+            if isinstance(column, TimeColumn):
+                columns[name] = column.model_copy(update={"format": None})
+        return open_source([place], Schema(columns=columns))
 
     @in_files()
     def look(self) -> Source | None:

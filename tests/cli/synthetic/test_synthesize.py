@@ -112,15 +112,60 @@ def test_its_holder_compares_it_with_the_real_one(spec: Path) -> None:
     assert charges(spec) == 1
 
 
+def test_it_is_compared_whatever_the_real_one_is_written_in(tmp_path: Path) -> None:
+    """An id, a column left out, dates and numbers in a format, texts: the synthetic table has none of those."""
+    many = 3000
+    days = [f"{1 + place % 28:02d}.{1 + place % 2:02d}.2024" for place in range(many)]
+    jobs = ["smith" if place % 2 else "nurse" for place in range(many)]
+    lines = [f"{place};{days[place]};{place % 10},5;{jobs[place]};x" for place in range(many)]
+    (tmp_path / "people.csv").write_text("\n".join(["id;day;hours;job;note", *lines]) + "\n")
+    words = ["--epsilon", "9", "--delta", "4e-6", "--selection-delta", "2e-6", "--unit", "person"]
+    assert run("ledger", "create", tmp_path / "people.ledger", *words)[0] == 0
+    spec = tmp_path / "people.toml"
+    spec.write_text(
+        """\
+[table]
+source = "people.csv"
+delimiter = ";"
+decimal = ","
+[privacy]
+unit = "person"
+column = "id"
+max_rows = 1
+ledger = "people.ledger"
+epsilon = 4
+delta = 1e-6
+selection_delta = 5e-7
+[columns]
+day = { type = "date", first = 2024-01-01, last = 2024-02-29, period = "month", format = "%d.%m.%Y" }
+hours = { type = "real", lower = 0, upper = 10, granularity = 0.5 }
+job = { type = "text" }
+note = { type = "category", keys = ["x"] }
+[synthetic]
+leave_out = ["note"]
+"""
+    )
+    for ending in ("csv", "parquet"):
+        file = tmp_path / ending / f"synthetic.{ending}"
+        code, _, err = run("synthesize", spec, "-o", file, "--no-report")
+        assert code == 0, err
+        code, out, err = run("synthesize", "evaluate", spec, file, "--json")
+        assert code == 0, err
+        pairs = json.loads(out)["pairs"]
+        assert len(pairs) == 3
+        assert json.loads(out)["two_way"] < 0.2
+    assert pl.read_parquet(file).schema["day"] == pl.Date
+
+
 WRONG = {
     "undeclared": ("bins = { age", 'columns = ["height"]\nbins = { age', "not declared"),
     "no delta": ("delta = 1e-6\n", "", "needs a delta"),
     "a small target": ("[synthetic]", '[synthetic]\ntarget = "town"', "With the target 'town'"),
     "a word that is none": ("mark =", "marc =", "marc"),
-    "text": (
+    "text, and a ledger without a part for keys": (
         "[hierarchies.places]",
         '[columns.pay]\ntype = "text"\n\n[hierarchies.places]',
-        "texts that nobody listed",
+        "keeps none for that",
     ),
     "unbounded": ("lower = 0\n", "", "lower"),
 }
@@ -138,6 +183,21 @@ def test_what_is_wrong_costs_nothing_and_is_told_once(spec: Path, old: str, new:
     assert err.count("\n") == 1
     assert not (spec.parent / "out").exists()
     assert charges(spec) == 0
+
+
+def test_texts_that_nobody_listed_are_drawn_where_the_ledger_has_a_part_for_keys(spec: Path) -> None:
+    frame = pl.DataFrame(rows(2000))
+    jobs = pl.Series("job", ["nurse", "smith"] * 900 + [f"rare {place}" for place in range(200)])
+    frame.with_columns(jobs).write_csv(spec.parent / "people.csv")
+    words = ["--epsilon", "2", "--delta", "1e-6", "--selection-delta", "5e-7", "--unit", "person"]
+    assert run("ledger", "create", spec.parent / "keys.ledger", *words)[0] == 0
+    change(spec, "people.ledger", "keys.ledger")
+    change(spec, "[hierarchies.places]", '[columns.job]\ntype = "text"\n\n[hierarchies.places]')
+    folder = spec.parent / "out"
+    assert run("synthesize", spec, "-o", folder / "synthetic.csv", "--no-report")[0] == 0
+    found = pl.read_csv(folder / "synthetic.csv")["job"]
+    assert set(found) == {"nurse", "smith", None}
+    assert "rare" not in (folder / "model.json").read_text()
 
 
 def test_other_mistakes_of_the_command_line(spec: Path) -> None:

@@ -34,7 +34,7 @@ def evaluate(
 
     specification = Specification.load(spec)
     plan = specification.synthetic_plan()
-    real, synthetic = specification.open(), specification.open([table])
+    real, synthetic = specification.open(), specification.open_synthetic(table)
     evaluation = evaluate_table(plan, real, synthetic, label=label or plan.target)
     if as_json:
         show.document(evaluation.plain())

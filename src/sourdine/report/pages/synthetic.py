@@ -140,7 +140,7 @@ def _fit(release: SyntheticRelease) -> Iterator[Section]:
 
 def _counts(residual: Residual) -> TextTable:
     labels: Sequence[str] = residual.labels[0]
-    order = np.argsort(-residual.rows, kind="stable")[:_MOST_CELLS]
+    order = np.sort(np.argsort(-residual.rows, kind="stable")[:_MOST_CELLS])  # bins stay in their order
     rows = tuple(
         (
             labels[place],

@@ -146,8 +146,7 @@ class PeriodCells(CellColumn):
     def draw(self, places: Places, bits: Bits) -> NDArray[Any]:
         starts = np.array(self.starts, np.int64)
         times = starts[places] + uniform_below(np.diff(starts)[places], bits)
-        texts = np.datetime_as_string(times.astype("datetime64[D]" if self.days else "datetime64[s]"))
-        return np.char.replace(texts, "T", " ").astype(object)
+        return times.astype("datetime64[D]" if self.days else "datetime64[s]")
 
 
 def cells_of(name: str, column: Column, declared: int | Edges | None) -> CellColumn:

@@ -13,10 +13,12 @@ from sourdine.core.randomness.bits import coins
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.codes import record_codes
+from sourdine.frames.statistics.partitions import key_counts
 from sourdine.tables.synthetic.cells import CellColumn
 from sourdine.tables.synthetic.drawing import shuffle_within
 from sourdine.tables.synthetic.pairs import Codes, pair_tables
 from sourdine.tables.synthetic.plan import SyntheticPlan
+from sourdine.tables.synthetic.texts import MOST_KEYS
 from sourdine.testing import SeededBits
 
 NOT_PRIVATE = (
@@ -59,14 +61,18 @@ class Evaluation:
 def evaluate_table(
     plan: SyntheticPlan, real: Source, synthetic: Source, *, label: str | None = None
 ) -> Evaluation:
-    """Compare a synthetic table with the real one, both by the cells of a plan: NOT private."""
+    """Compare a synthetic table with the real one, both by the cells of a plan: NOT private.
+
+    Texts that nobody listed are compared by the keys that the synthetic table has.
+    """
+    bits = SeededBits(_SEED)  # which record of a unit is compared: nothing is published
+    plan = plan.with_keys({name: _keys(synthetic, name, bits) for name in plan.texts})
     columns = [*plan.columns, *([] if plan.target_cells is None else [plan.target_cells])]
     names = [column.name for column in columns]
     if label is not None and label not in names:
         raise InvalidParameter(
             f"There is no column '{label}' in the synthetic table to predict. Name another."
         )
-    bits = SeededBits(_SEED)  # which record of a unit is compared: nothing is published
     ours = _codes(real, columns, plan.unit, bits)
     theirs = _codes(synthetic, columns, PrivacyUnit(plan.unit.name), bits)
     if not (len(ours[0]) and len(theirs[0])):
@@ -81,6 +87,11 @@ def evaluate_table(
         propensity=propensity,
         prediction=prediction,
     )
+
+
+def _keys(synthetic: Source, name: str, bits: SeededBits) -> tuple[str, ...]:
+    counts = key_counts(synthetic, [name], unit=PrivacyUnit(), bits=bits)
+    return tuple(str(key[0]) for key in counts.chosen(np.arange(counts.size))[:MOST_KEYS])
 
 
 def _codes(table: Source, columns: Sequence[CellColumn], unit: PrivacyUnit, bits: SeededBits) -> list[Codes]:
