@@ -113,7 +113,7 @@ def test_its_holder_compares_it_with_the_real_one(spec: Path) -> None:
 
 
 def test_it_is_compared_whatever_the_real_one_is_written_in(tmp_path: Path) -> None:
-    """An id, a column left out, dates and numbers in a format, texts: the synthetic table has none of those."""
+    """An id, a column left out, dates and numbers in a format: the synthetic table has none of those."""
     many = 3000
     days = [f"{1 + place % 28:02d}.{1 + place % 2:02d}.2024" for place in range(many)]
     jobs = ["smith" if place % 2 else "nurse" for place in range(many)]
