@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sourdine.learning.execution import Execution as Execution
     from sourdine.learning.fitting import fit as fit
     from sourdine.learning.forecast import measure as measure
+    from sourdine.learning.gradients.adaptive import QuantileClipping as QuantileClipping
     from sourdine.learning.gradients.clipping import Automatic as Automatic
     from sourdine.learning.gradients.clipping import Clipping as Clipping
     from sourdine.learning.gradients.clipping import Flat as Flat
@@ -86,6 +87,7 @@ _HOMES = {
     "ProcessGone": "learning.devices.processes",
     "Processes": "learning.devices.processes",
     "Progress": "learning.result",
+    "QuantileClipping": "learning.gradients.adaptive",
     "Repeats": "learning.baseline",
     "Sampler": "accounting.dpsgd.training",
     "ShuffledBatches": "learning.data.batches",
@@ -132,6 +134,7 @@ __all__ = [  # noqa: RUF022  (by plain order)
     "ProcessGone",
     "Processes",
     "Progress",
+    "QuantileClipping",
     "Repeats",
     "Sampler",
     "ShuffledBatches",

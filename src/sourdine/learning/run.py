@@ -423,6 +423,7 @@ class _Moving:
             "optimizer": self._optimizer.state_dict(),
             "schedule": None if self._schedule is None else self._schedule.state_dict(),
             "average": None if self._average is None else self._average.state(),
+            **({"norm": self.step.norm} if self.step.norm != self.step.clipping.norm else {}),
         }
 
     def load(self, parts: dict[str, Any]) -> None:
@@ -430,6 +431,7 @@ class _Moving:
         self._optimizer.load_state_dict(parts["optimizer"])
         if self._schedule is not None and parts["schedule"] is not None:
             self._schedule.load_state_dict(parts["schedule"])
+        self.step.norm = float(parts.get("norm", self.step.clipping.norm))
         if self._average is not None and parts["average"] is not None:
             average = parts["average"]
             self._average.load(average["count"], average["held"])

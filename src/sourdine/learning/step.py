@@ -24,6 +24,7 @@ from sourdine.learning.devices.exchange import GradientExchange
 from sourdine.learning.devices.processes import Processes, ProcessGone
 from sourdine.learning.devices.wrapping import plain_calls, unwrap
 from sourdine.learning.exact import WholeSums, add_whole_noise, usual_places
+from sourdine.learning.gradients.adaptive import WITHIN, NormFollower, QuantileClipping
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import Sums, check_model
 from sourdine.learning.gradients.noise import gaussian, make_noisy_means
@@ -123,6 +124,12 @@ class Step:
             norm = check.rational("Step", "norm", self.clipping.norm)
             self.mechanism = NoisyGradient(sigma=deviations * norm)
         self._whole: WholeSums | None = None
+        self._follower: NormFollower | None = None
+        if isinstance(self.clipping, QuantileClipping):
+            if exact or correlation is not None or self.processes.several:
+                other = "'exact', a 'correlation' or several processes"
+                raise check.fail("Step", "clipping", f"have a fixed norm with {other}", self.clipping)
+            self._follower = NormFollower(self.clipping, float(deviations), self.batch_size)
         check_model(model)
         self._way: GradientWay | None = None
         self._clipped: ClippedSums | None = None
@@ -133,6 +140,18 @@ class Step:
         self._tested: set[object] = set()
         self._begun = False
         self._pay: Callable[[], None] | None = None
+
+    @property
+    def norm(self) -> float:
+        """The clipping norm of the next step; made of noisy numbers where it follows a quantile."""
+        return self.clipping.norm if self._follower is None else self._follower.limit
+
+    @norm.setter
+    def norm(self, limit: float) -> None:
+        if self._follower is not None:
+            self._follower.limit = limit
+            if self._clipped is not None:
+                self._clipped.clip_by(self._follower.clipping)
 
     @classmethod
     def of(
@@ -276,7 +295,8 @@ class Step:
     def _sums_of(self, losses: Callable[..., Tensor], batch: Tree) -> ClippedSums:
         if self._clipped is None:
             way = self._way or way_of(self.model, losses, made_up(batch, REHEARSED))
-            self._clipped = ClippedSums(self.model, self.clipping, way)
+            clipping = self.clipping if self._follower is None else self._follower.clipping
+            self._clipped = ClippedSums(self.model, clipping, way)
         return self._clipped
 
     def close(self) -> None:
@@ -310,8 +330,13 @@ class Step:
                 make_noisy_means(list(totals.values()), sigma, self.batch_size, self._bits)
             else:
                 self._add_noise(totals, sigma)
+            stretch = 1.0 if self._follower is None else self._follower.clipping.stretch
             for name, value in self._wanted.items():
-                value.grad = totals[name].to(value.dtype)
+                total = totals[name] if stretch == 1.0 else totals[name].mul_(stretch)
+                value.grad = total.to(value.dtype)
+        if self._follower is not None:
+            self._follower.follow(float(sums.get(WITHIN, 0.0)), float(gaussian(torch.Size((1,)), self._bits)))
+            self.norm = self._follower.limit
 
     def _write_whole(self, sums: Sums) -> None:
         """Add whole noise to whole numbers of steps, and only then turn them into floats."""

@@ -86,3 +86,5 @@ class Alone:
             weights = self.clipping.weights(squares)
             for name, one in gradients.items():
                 sums[name].add_(one * weights[self._layers[name]][0].to(one))
+            for name, count in self.clipping.counts(squares).items():
+                sums[name] = sums[name] + count if name in sums else count

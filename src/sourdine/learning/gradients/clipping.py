@@ -31,6 +31,10 @@ class Clipping(ABC):
     def weights(self, squares: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """The weight of each example, for each layer."""
 
+    def counts(self, squares: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """What else is added up of the units: nothing, unless the norm follows what is counted."""
+        return {}
+
     def _limited(self, norms: Tensor, most: float) -> Tensor:
         """most/norm where that is below 1, and 0 where the norm is not finite."""
         factor = (most * _MARGIN / norms.clamp(min=1e-30)).clamp(max=1.0)

@@ -26,7 +26,7 @@ from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.entangled import Entangled
 from sourdine.learning.gradients.fallback import expanded, gradients_at, mixes, on_others, outputs
 from sourdine.learning.gradients.per_example import PerExample, together
-from sourdine.learning.gradients.recurrent import Walked, can_walk, walked
+from sourdine.learning.gradients.recurrent.walk import Walked, can_walk, walked
 from sourdine.learning.gradients.rules import RULES
 from sourdine.learning.gradients.uses import check_uses, next_number
 from sourdine.learning.gradients.whole import whole_sum
@@ -93,7 +93,8 @@ class Engine:
             finite = torch.isfinite(torch.stack(list(squares.values())).sum(0))
             if not bool(finite.all()):  # zero times infinity is not zero
                 parts = {name: part.without(~finite) for name, part in parts.items()}
-            return {name: part.weighted(weights[self._layers[name]]) for name, part in parts.items()}
+            sums = {name: part.weighted(weights[self._layers[name]]) for name, part in parts.items()}
+            return sums | self.clipping.counts(squares)
 
     def whole_sum(
         self,

@@ -52,6 +52,10 @@ class ClippedSums:
         self._engine = Engine(model, clipping, shared=way.shared)
         self._at_once = way.reason is None
 
+    def clip_by(self, clipping: Clipping) -> None:
+        """Go on with another clipping."""
+        self._alone.clipping = self._engine.clipping = clipping
+
     def add_up(
         self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1, strict: bool = True
     ) -> Sums:

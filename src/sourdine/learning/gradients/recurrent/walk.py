@@ -15,8 +15,8 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn import functional
 
 from sourdine.learning.gradients.calls import Call, rows_of, wide
-from sourdine.learning.gradients.lstm import lstm_steps
 from sourdine.learning.gradients.per_example import GradientRows, PerExample, products
+from sourdine.learning.gradients.recurrent.lstm import lstm_steps
 from sourdine.learning.gradients.rules import State, starts_of
 
 KINDS = (nn.RNN, nn.LSTM, nn.GRU)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from sourdine.learning.gradients.clipping import Flat
 from sourdine.learning.gradients.engine import Engine
-from sourdine.learning.gradients.recurrent import can_walk, walked
+from sourdine.learning.gradients.recurrent.walk import can_walk, walked
 from tests.learning import reference
 
 KINDS = (nn.RNN, nn.LSTM, nn.GRU)

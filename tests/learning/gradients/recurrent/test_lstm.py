@@ -1,7 +1,7 @@
 import torch
 from torch import Tensor, nn
 
-from sourdine.learning.gradients.lstm import lstm_steps
+from sourdine.learning.gradients.recurrent.lstm import lstm_steps
 
 
 def numbers(*shape: int, wanted: bool = True) -> Tensor:
