@@ -94,7 +94,7 @@ class Engine:
             if not bool(finite.all()):  # zero times infinity is not zero
                 parts = {name: part.without(~finite) for name, part in parts.items()}
             sums = {name: part.weighted(weights[self._layers[name]]) for name, part in parts.items()}
-            return sums | self.clipping.counts(squares)
+            return {**sums, **self.clipping.counts(squares)}
 
     def whole_sum(
         self,
