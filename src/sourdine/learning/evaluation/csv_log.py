@@ -47,8 +47,8 @@ class CsvLog:
         names = [*_COLUMNS, *map(inert, now.metrics)]
         if now.metrics or not self._rows:
             self._rows[:1] = [names]
-        told = (now.step, now.steps, now.epoch, now.epsilon, now.loss, now.accuracy, *now.metrics.values())
-        self._rows.append(["" if each is None else str(each) for each in told])
+        values = (now.step, now.steps, now.epoch, now.epsilon, now.loss, now.accuracy, *now.metrics.values())
+        self._rows.append(["" if each is None else str(each) for each in values])
         with disk.whole_file(self.path) as place:
             place.write_text(csv_text(self._rows), encoding="utf-8")
 
