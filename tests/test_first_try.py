@@ -134,7 +134,7 @@ def test_answers_can_be_walked_and_asked_by_a_tuple() -> None:
 
 
 def test_a_specification_is_loaded_by_a_text_too() -> None:
-    with pytest.raises(sd.InvalidParameter, match=r"nope\.toml cannot be read"):
+    with pytest.raises(sd.InvalidParameter, match=r"nope\.toml does not exist"):
         sd.Specification.load("nope.toml")
 
 

@@ -16,4 +16,4 @@ def test_a_mistake_has_its_exit_code() -> None:
         [sys.executable, "-m", "sourdine", "plan", "none.toml"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert "none.toml cannot be read" in done.stderr
+    assert "none.toml does not exist" in done.stderr

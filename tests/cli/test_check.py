@@ -112,5 +112,5 @@ def test_nothing_is_marked_if_the_specification_or_the_table_is_wrong(case: Case
     (case.folder / "people.csv").unlink()
     code, out, err = run("check", case.spec)
     assert (code, out) == (2, "")
-    assert "There is no file" in err
+    assert "does not exist" in err
     assert "checked" not in case.spec.read_text()

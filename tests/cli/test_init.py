@@ -175,7 +175,7 @@ def test_names_that_look_like_values_are_names_if_somebody_says_so(tmp_path: Pat
 
 
 def test_no_table_and_no_folder_are_refused(tmp_path: Path, table: Path) -> None:
-    assert "There is no file" in run("init", tmp_path / "none.csv")[2]
+    assert "does not exist" in run("init", tmp_path / "none.csv")[2]
     assert "does not exist" in run("init", table, "-o", tmp_path / "none" / "a.toml")[2]
 
 

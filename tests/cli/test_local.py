@@ -129,7 +129,7 @@ def test_a_seed_repeats_a_rehearsal() -> None:
         (("spec", "x", "--epsilon", "1", "--lower", "0"), "both bounds"),
         (("spec", "x", "--epsilon", "1", "--lower", "3", "--upper", "3"), "below the upper"),
         (("spec", "x", "--epsilon", "1", "--categories", "3", "--oracle", "best"), "'oracle'"),
-        (("spec", "x", "--epsilon", "1", "--labels", "nowhere.txt"), "cannot be read"),
+        (("spec", "x", "--epsilon", "1", "--labels", "nowhere.txt"), "does not exist"),
         (("simulate", "--law", "normal"), "'law'"),
         (("simulate", "--people", "0"), "'people'"),
         (("simulate", "--seed", "-1"), "'seed' of local simulate"),

@@ -225,7 +225,7 @@ def test_public_files_that_a_release_will_read_are_looked_for(case: Case) -> Non
     case.change('[[queries]]\nname = "people"', JOIN + '\n[[queries]]\nname = "people"')
     code, out, err = run("plan", case.spec)
     assert (code, out) == (2, "")
-    assert "The join 'regions' cannot be made. There is no file" in err
+    assert "The join 'regions' cannot be made. The file" in err
     public = case.folder / "regions.csv"
     for header, missing in (("code,region", "key"), ("key,land", "region")):
         public.write_text(f"{header}\nf,north\n")
@@ -240,7 +240,7 @@ def test_public_files_that_a_release_will_read_are_looked_for(case: Case) -> Non
     public.unlink()
     code, _, err = run("release", case.spec, "-o", case.folder / "out")
     assert code == 2
-    assert "There is no file" in err
+    assert "does not exist" in err
     assert case.spent() == "0"
 
 

@@ -128,7 +128,7 @@ BAD = {
     "unknown query": ('"count"', '"mode"', "asks for 'mode', which is unknown"),
     "undeclared column": ('mean = "age"', 'mean = "pay"', "the column 'pay' is not declared"),
     "unit column absent": ("epsilon = 0.5", 'epsilon = 0.5\ncolumn = "id"', "none is called 'id'"),
-    "no table": ("people.csv", "nobody.csv", "There is no file"),
+    "no table": ("people.csv", "nobody.csv", "does not exist"),
     "unreadable ending": ("people.csv", "people.toml", "'.toml' is not read"),
     "unknown field": ("size = 300", "sice = 300", "'table.sice' is unknown"),
     "unknown block": ("[table]", "[tabel]\na = 1\n[table]", "no block 'tabel'"),

@@ -116,7 +116,7 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
 
     twice = pd.DataFrame([[1, 2]], columns=["age", "age"])
     for wrong, sentence in [
-        (tmp_path / "none.csv", "There is no file"),
+        (tmp_path / "none.csv", "does not exist"),
         (tmp_path, "is a folder"),
         (3, "must be a path or a frame"),
         (np.zeros((2, 2)), "Got a ndarray"),

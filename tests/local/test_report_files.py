@@ -101,7 +101,7 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameter, match="No such file"):
+    with pytest.raises(InvalidParameter, match="does not exist"):
         count_files(QUESTION, [tmp_path / "none.txt"])
     with pytest.raises(InvalidParameter, match="Is a directory"):
         count_files(QUESTION, [tmp_path])

@@ -110,7 +110,7 @@ def test_words_of_0_1_are_read_and_told(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_told_when_it_is_needed(tmp_path: Path) -> None:
     found = loaded(tmp_path, TEXT)
-    with pytest.raises(InvalidParameter, match="There is no file"):
+    with pytest.raises(InvalidParameter, match="does not exist"):
         found.open()
     with pytest.raises(InvalidParameter, match=r"no ledger .* sourdine ledger create .*--delta 1e-6"):
         found.open_ledger()
@@ -165,7 +165,7 @@ def test_a_mistake_is_named_by_its_field(old: str, new: str, sentence: str, tmp_
 
 
 def test_a_specification_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameter, match=r"cannot be read\. Check the path"):
+    with pytest.raises(InvalidParameter, match=r"does not exist\. Check the path"):
         Specification.load(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidParameter, match="is not saved as UTF-8"):

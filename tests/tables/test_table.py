@@ -27,7 +27,7 @@ def test_a_table_that_does_not_fit_its_declaration_is_refused(tmp_path: Path) ->
         (ROWS, {"age": {**COLUMNS["age"], "lower": 200}}, "person", "lower must be below upper"),
         (ROWS, {"age": {"type": "integer"}}, "person", "'columns.age.lower' is missing"),
         (ROWS, COLUMNS, PrivacyUnit(name="person", column="who"), "none is called 'who'"),
-        (tmp_path / "none.csv", COLUMNS, "person", "There is no file"),
+        (tmp_path / "none.csv", COLUMNS, "person", "does not exist"),
         (tmp_path / "broken.parquet", COLUMNS, "person", "cannot be read as parquet"),
         (ROWS, {"age": COLUMNS["sex"]}, "person", "'age' is declared to hold text"),
         (ROWS, COLUMNS, "", "The 'name' of PrivacyUnit must"),

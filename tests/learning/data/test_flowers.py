@@ -111,7 +111,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         read_data(folder)
     (folder / "images").rename(folder / IMAGES)
     (folder / SETS).unlink()
-    with pytest.raises(InvalidParameter, match=r"setid.mat cannot be read \(No such file or directory\)"):
+    with pytest.raises(InvalidParameter, match=r"setid.mat does not exist"):
         read_data(folder)
 
 

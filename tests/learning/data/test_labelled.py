@@ -92,7 +92,7 @@ def test_missing_and_mixed_files_are_told(tmp_path: Path) -> None:
     (tmp_path / "few").write_bytes(idx(np.zeros(4, np.uint8)))
     with pytest.raises(InvalidParameter, match=r"holds 5 images and .* holds 4 labels"):
         read_idx(images, tmp_path / "few")
-    with pytest.raises(InvalidParameter, match=r"cannot be read \(No such file or directory\)"):
+    with pytest.raises(InvalidParameter, match=r"does not exist"):
         idx_array(tmp_path / "none")
     (tmp_path / "empty").write_bytes(idx(np.zeros((0, 28, 28), np.uint8)))
     (tmp_path / "nothing").write_bytes(idx(np.zeros(0, np.uint8)))
@@ -137,7 +137,7 @@ def test_a_record_changes_no_other(tmp_path: Path) -> None:
 def test_tables_need_declarations_and_a_target(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("age,ill\n3,true\n")
-    with pytest.raises(InvalidParameter, match=r"people.toml cannot be read .* 'sourdine init TABLE'"):
+    with pytest.raises(InvalidParameter, match=r"people.toml does not exist .* 'sourdine init TABLE'"):
         read_data(path)
     declared = tmp_path / "people.toml"
     declared.write_text("[table]\n")
