@@ -35,6 +35,8 @@ NOT_RUN = {
     "needs a Spark session": 1,
     "needs a server of your own": 3,
     "a part of a specification": 2,
+    "it needs torchrun": 2,
+    "needs transformers, which the slow tests have": 2,
 }
 
 

@@ -93,7 +93,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
 
     >>> along = np.random.default_rng(1).uniform(-1, 1, (5000, 1))
     >>> np.abs(PCA(1, bounds=(-1, 1), random_state=1).fit(along * [1, 0.5]).components_).round(1)
-    array([[0.9, 0.4]])
+    array([[0.9, 0.5]])
     """
 
     learnt: ClassVar[tuple[str, ...]] = (

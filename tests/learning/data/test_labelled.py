@@ -137,7 +137,7 @@ def test_a_record_changes_no_other(tmp_path: Path) -> None:
 def test_tables_need_declarations_and_a_target(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("age,ill\n3,true\n")
-    with pytest.raises(InvalidParameter, match=r"people.toml does not exist .* 'sourdine init TABLE'"):
+    with pytest.raises(InvalidParameter, match=r"people.toml does not exist.* 'sourdine init TABLE'"):
         read_data(path)
     declared = tmp_path / "people.toml"
     declared.write_text("[table]\n")

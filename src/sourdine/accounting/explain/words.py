@@ -140,7 +140,7 @@ def doubts(epsilon: float, delta: float | None = None) -> tuple[str, ...]:
 
     >>> doubts(3, 1e-6)
     ()
-    >>> print(doubts(100)[0][:61])
+    >>> print(doubts(100)[0][:62])
     An epsilon of 100 promises hardly anything: odds about anybody
     >>> print(doubts(1, 0.1)[0])
     A delta of 0.1 would even allow to publish the whole record of 1 person in 10. Is it meant? Take one far

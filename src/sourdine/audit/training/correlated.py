@@ -7,7 +7,7 @@ Batches, clipping and noise are those of training itself. No data are looked at.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -118,7 +118,7 @@ def _audited(plan: TrainingPlan) -> PricedPlan:
             "This audit is of training with correlated noise, on canaries alone. Give the plan a "
             "'correlation', such as BLT(), and a 'size': how many canaries there are."
         )
-    check.integer(_OWNER, "size", settings.size, _LEAST, _MOST)
+    settings = replace(settings, size=check.integer(_OWNER, "size", settings.size, _LEAST, _MOST))
     priced = price(settings)
     if priced.factor is None:
         raise InvalidParameter(

@@ -83,10 +83,10 @@ def questionnaire(
         Way.SAMPLE: f"Each device answers one of {counted(len(survey.questions), 'question')}, by its secret",
         Way.SPLIT: f"Each device answers all of {counted(len(survey.questions), 'question')}",
     }
-    seen = " (that one changed is seen beside that)" if survey.changes > 1 else ""
+    beside = " (that one changed is seen beside that)" if survey.changes > 1 else ""
     show.say(
         f"{ways[survey.way]}: a report costs epsilon {each}, all of a device together at most "
         f"{shorten_up(float(survey.epsilon), 6)}, with {counted(survey.changes, 'different answer')} to a "
-        f"question{seen}. The variance of a share, times the number of devices, is forecast to be "
+        f"question{beside}. The variance of a share, times the number of devices, is forecast to be "
         f"{forecasts['sample']:.3g} with one question each and {forecasts['split']:.3g} with all."
     )

@@ -55,8 +55,8 @@ class QuestionnaireDevice:
     @property
     def spent(self) -> Fraction:
         """What its reports so far have revealed at most."""
-        asked = [question.identity for question in self.questionnaire.questions]
-        return self.payments.answers(asked) * self.questionnaire.report_epsilon(self.questionnaire.way)
+        identities = [question.identity for question in self.questionnaire.questions]
+        return self.payments.answers(identities) * self.questionnaire.report_epsilon(self.questionnaire.way)
 
     @property
     def earlier(self) -> tuple[Question, ...]:

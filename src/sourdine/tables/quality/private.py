@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.format import counted
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
 from sourdine.core.view import Viewable
@@ -62,6 +63,9 @@ class DataQuality(Viewable):
 
     answers: Answers
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<DataQuality of about {self.records[0]:,.0f} records, {counted(len(self.warnings), 'warning')}>"
 
     @property
     def records(self) -> tuple[float, float, float]:

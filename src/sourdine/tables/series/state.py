@@ -189,14 +189,14 @@ class SeriesState:
             "SELECT number, key_list, sums, rows FROM periods WHERE line = ? AND number <= ? ORDER BY number",
             (line, last),
         )
-        found = [
+        periods = [
             ClosedPeriod(number, line, self._keys(key_list), from_bytes(sums), from_bytes(noisy))
             for number, key_list, sums, noisy in rows.fetchall()
         ]
-        whole = [each.number for each in found] == list(range(1, last + 1))
-        if not whole or any(len(each.keys) != len(each.sums) for each in found):
+        whole = [each.number for each in periods] == list(range(1, last + 1))
+        if not whole or any(len(each.keys) != len(each.sums) for each in periods):
             raise self._damaged()
-        return found
+        return periods
 
     def _keys(self, number: int) -> tuple[tuple[Any, ...], ...]:
         if number not in self._lists:
@@ -316,13 +316,13 @@ class SeriesState:
 
         A state that is one step ahead of its witness was cut off after a commit, before anybody saw the rows.
         """
-        seen = self._witness.read()
-        return seen is not None and (seen.is_of(self.note("token"), self.closed) or self._behind())
+        witnessed = self._witness.read()
+        return witnessed is not None and (witnessed.is_of(self.note("token"), self.closed) or self._behind())
 
     def _behind(self) -> bool:
         """Whether the witness is of this file, one period ago."""
-        seen = self._witness.read()
-        return seen is not None and seen.is_of(self.note("before"), self.closed - 1)
+        witnessed = self._witness.read()
+        return witnessed is not None and witnessed.is_of(self.note("before"), self.closed - 1)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -53,8 +53,8 @@ class Witness:
         """What was written down of this file; None if the witness is of another, or lost."""
         try:
             content = json.loads(self.path.read_text(encoding="utf-8"))
-            told, mark = Witnessed(str(content["token"]), int(content["closed"])), content["file"]
-            return told if mark == self._mark() else None
+            witnessed, mark = Witnessed(str(content["token"]), int(content["closed"])), content["file"]
+            return witnessed if mark == self._mark() else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
