@@ -180,15 +180,25 @@ def _step(**given: Any) -> Any:
     return step.mechanism, step.batch_size, step.steps, step.physical_batch_size
 
 
-def _clipped(examples_per_unit: int) -> Any:
+def _sum_by(method: str, **given: Any) -> Any:
     torch, x, y = _torch()
     model = _linear()
-    engine = learning.Engine(model, learning.Flat())
-    losses = engine.clipped_sum(
-        lambda: torch.nn.functional.cross_entropy(model(x), y, reduction="none"),
-        examples_per_unit=examples_per_unit,
-    )
-    return {name: each.tolist() for name, each in losses.items()}
+    act = getattr(learning.Engine(model, learning.Flat()), method)
+    sums = act(lambda: torch.nn.functional.cross_entropy(model(x), y, reduction="none"), **given)
+    return {name: each.tolist() for name, each in sums.items()}
+
+
+def _check_places(examples_per_unit: int) -> Any:
+    torch, x, y = _torch()
+    model = _linear()
+    step = learning.Step(model, noise_multiplier=1.0, batch_size=10, steps=1, exact=True, bits=SeededBits(1))
+    losses = lambda x, y: torch.nn.functional.cross_entropy(model(x), y, reduction="none")
+    step.check_places(losses, (x, y), examples_per_unit=examples_per_unit)
+
+
+def _csv_log(every: int) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        return learning.CsvLog(Path(folder) / "run.csv", every=every)._every
 
 
 def _added(examples_per_unit: int) -> Any:
@@ -784,8 +794,10 @@ TABLES = {
     ),
     "tables.Table.plan": of(_plan, epsilon=1, delta=SMALL, selection_delta=SMALL / 2, confidence=HALF),
     "tables.Table.series_plan": of(_series_plan, epsilon=1, delta=SMALL, confidence=HALF),
-    "tables.Table.synthesize": of(_synthesize, epsilon=1, delta=SMALL, rows=100),
-    "tables.Table.synthetic_plan": of(_synthetic_plan, epsilon=1, delta=SMALL, rows=100),
+    "tables.Table.synthesize": of(_synthesize, epsilon=1, delta=SMALL, rows=100, selection_delta=SMALL / 2),
+    "tables.Table.synthetic_plan": of(
+        _synthetic_plan, epsilon=1, delta=SMALL, rows=100, selection_delta=SMALL / 2
+    ),
     "tables.Top": _numbers(tables.Top, {"column": "sex"}, k=100),
     "tables.epsilon_for": of(lambda error: tables.epsilon_for(_plan(epsilon=1), "n", error), error=100),
     "tables.find_bounds": of(
@@ -861,11 +873,23 @@ LEARNING = {
         lambda after: list(learning.TruncatedBatches(**_BATCHES).draw(SeededBits(1), after=after)),
         after=2,
     ),
-    "learning.Augmentation": of(learning.Augmentation, shift=2, rotate=10, blur=HALF, copies=2),
+    "learning.Augmentation": of(learning.Augmentation, shift=2, rotate=10, crop=HALF, blur=HALF, copies=2),
     "learning.Automatic": of(learning.Automatic, norm=2, stability=QUARTER),
     "learning.Flat": of(learning.Flat, norm=2),
     "learning.PerLayer": of(learning.PerLayer, norm=2),
-    "learning.Engine.clipped_sum": of(_clipped, examples_per_unit=2),
+    "learning.QuantileClipping": of(
+        learning.QuantileClipping, norm=2, quantile=HALF, rate=QUARTER, deviation=QUARTER
+    ),
+    "learning.QuantileClipping.sine": of(
+        learning.QuantileClipping(norm=2).sine, noise_multiplier=2, batch_size=100
+    ),
+    "learning.CsvLog": of(_csv_log, every=3),
+    "learning.Engine.clipped_sum": of(partial(_sum_by, "clipped_sum"), examples=40, examples_per_unit=2),
+    "learning.Engine.gradients_of": of(
+        partial(_sum_by, "gradients_of"), unit=1, examples=40, examples_per_unit=2
+    ),
+    "learning.Engine.whole_sum": of(partial(_sum_by, "whole_sum"), examples=40, examples_per_unit=2),
+    "learning.Step.check_places": of(_check_places, examples_per_unit=1),
     "learning.FixedBatches": of(learning.FixedBatches, size=100, batch_size=50, epochs=100, group=1),
     "learning.PoissonBatches": of(
         learning.PoissonBatches, size=100, batch_size=50, epochs=100, present=100, group=2

@@ -216,23 +216,25 @@ class Step:
         """
         self._check_left()
         parts = tree_of(batch)
+        rows = examples_per_unit
 
         def look() -> None:
-            check.integer("Step.add", "examples_per_unit", examples_per_unit, 1, 1 << 20)
+            nonlocal rows
+            rows = check.integer("Step.add", "examples_per_unit", examples_per_unit, 1, 1 << 20)
             count_of(parts)
             if _code(losses) not in self._tested:
                 self._test(losses, made_up(parts, REHEARSED))
-                self.check_places(losses, parts, examples_per_unit=examples_per_unit)
+                self.check_places(losses, parts, examples_per_unit=rows)
 
         self.begin(look)
         count = count_of(parts)
         with self.or_give_up():
             together = None if self.exact else self.physical_batch_size
-            each = count if together is None else together * examples_per_unit
+            each = count if together is None else together * rows
             for start in range(0, count, max(each, 1)):
                 some = part_of(parts, start, start + each)
                 with unforeseen(self._bits):
-                    self.take(losses, some, examples_per_unit=examples_per_unit)
+                    self.take(losses, some, examples_per_unit=rows)
 
     def _test(self, losses: Callable[..., Tensor], batch: Tree) -> None:
         with plain_calls(self._outer):

@@ -117,6 +117,7 @@ class Engine:
         self, losses: Callable[[], Tensor], unit: int, *, examples: int, examples_per_unit: int = 1
     ) -> Sums:
         """The gradients of one of some units, before anything is clipped."""
+        unit = check.integer("gradients_of", "unit", unit, 0, 1 << 40)
         parts, _ = self._unit_parts(losses, examples, examples_per_unit, True)
         with torch.no_grad():
             return {name: part.whole()[unit] for name, part in parts.items()}
@@ -126,6 +127,8 @@ class Engine:
     ) -> tuple[Mapping[str, PerExample], Tensor]:
         """The gradients of every parameter for each unit, and the losses."""
         examples_per_unit = check.integer("clipped_sum", "examples_per_unit", examples_per_unit, 1, 1 << 20)
+        if examples is not None:
+            examples = check.integer("clipped_sum", "examples", examples, 0, 1 << 40)
         calls: list[Call] = []
         for owner in self._owners:
             _check_owner(owner)

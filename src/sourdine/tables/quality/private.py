@@ -65,7 +65,9 @@ class DataQuality(Viewable):
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<DataQuality of about {self.records[0]:,.0f} records, {counted(len(self.warnings), 'warning')}>"
+        return (
+            f"<DataQuality of about {self.records[0]:,.0f} records, {counted(len(self.warnings), 'warning')}>"
+        )
 
     @property
     def records(self) -> tuple[float, float, float]:
