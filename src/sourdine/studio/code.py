@@ -42,7 +42,7 @@ def _toml(step: str, blocks: Mapping[str, Any]) -> str:
     with in_files():
         for name in _BLOCKS.get(step, ("privacy",)):
             held = blocks.get(name, {})
-            if not held:
+            if not held and name != "synthetic":
                 continue
             if name == "queries":
                 for each in listed(held):

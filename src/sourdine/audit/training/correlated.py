@@ -124,8 +124,8 @@ def _audited(plan: TrainingPlan) -> PricedPlan:
         raise InvalidParameter(
             "The plan took independent noise in Poisson batches. Audit that with audit_training."
         )
-    check.integer(_OWNER, "steps", priced.steps, 1, min(_STEPS, _NUMBERS // priced.size))
-    return priced
+    steps = check.integer(_OWNER, "steps", priced.steps, 1, min(_STEPS, _NUMBERS // priced.size))
+    return replace(priced, steps=steps)
 
 
 def _trained(priced: PricedPlan, included: Flags, broken: BrokenCorrelation | None, bits: Bits) -> Floats:

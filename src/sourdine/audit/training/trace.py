@@ -102,7 +102,7 @@ class TracedStep(Step):
 
     def __init__(self, inner: Step, claimed: "TracedRun") -> None:
         self.inner, self.trace, self._examples = inner, claimed.trace, claimed.watched
-        self.processes, self._begun = inner.processes, True
+        self.processes, self._begun, self._follower = inner.processes, True, inner._follower
         self.clipping, self.batch_size, self.mechanism = inner.clipping, inner.batch_size, inner.mechanism
         self._norm, self._noise_claimed = float(claimed.clipping.norm), claimed.plan.noise_multiplier
         self._divisor, self._rate = claimed.plan.batch_size, claimed.plan.sampling_rate

@@ -19,11 +19,11 @@ class Paid:
     answers: tuple[str, ...] = ()
     report: str = ""
 
-    def after(self, claim: "Claim", most: int) -> "Paid":
+    def after(self, claim: "Claim", max_answers: int) -> "Paid":
         """What is paid and stands after a report is asked for: an answer beyond the limit changes nothing."""
         if claim.answer in self.answers:
             return Paid(self.answers, claim.report)
-        if len(self.answers) < most:
+        if len(self.answers) < max_answers:
             return Paid((*self.answers, claim.answer), claim.report)
         return self
 
@@ -59,18 +59,20 @@ class DeviceLedger:
         """How many answers to these questions were paid for."""
         return sum(len(self.paid[each].answers) for each in questions if each in self.paid)
 
-    def settle(self, claims: Sequence[Claim], most: int) -> list[Paid]:
+    def settle(self, claims: Sequence[Claim], max_answers: int) -> list[Paid]:
         """Pay for what is new and within the limit, on the disk; what stands then for each."""
         with self._turn:
             if self.path is None:
-                return self._settled(claims, most)
+                return self._settled(claims, max_answers)
             with disk.alone(self.path.resolve().parent):
                 if self.path.exists():  # another process may have paid meanwhile
                     self.paid = _read(self.path)
-                return self._settled(claims, most)
+                return self._settled(claims, max_answers)
 
-    def _settled(self, claims: Sequence[Claim], most: int) -> list[Paid]:
-        after = {each.question: self.paid.get(each.question, Paid()).after(each, most) for each in claims}
+    def _settled(self, claims: Sequence[Claim], max_answers: int) -> list[Paid]:
+        after = {
+            each.question: self.paid.get(each.question, Paid()).after(each, max_answers) for each in claims
+        }
         changed = self.paid | after
         if self.path is not None and changed != self.paid:
             disk.write_whole(self.path, _text(changed))

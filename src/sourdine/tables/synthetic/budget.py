@@ -29,7 +29,7 @@ def divide_budget(rho: Fraction, cells: Sequence[int], rounds: int, moved: int) 
 
     >>> noise = divide_budget(Fraction(1, 50), [2, 16], 0, 1)
     >>> [round(float(each.sigma), 1) for each in (*noise.columns, noise.pairs)]
-    [16.7, 8.4, 6.7]
+    [16.6, 8.3, 6.7]
     """
     columns, edges, pairs = (share * rho for share in SHARES)
     if not rounds:
