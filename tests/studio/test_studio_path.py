@@ -364,6 +364,7 @@ def drawing(studio: RunningStudio, tmp_path: Path, page: "Page") -> "Page":
     return page
 
 
+@pytest.mark.slow  # two seconds of processor time
 def test_a_synthetic_table_is_drawn_once_by_keys_and_found_after_a_reload(
     drawing: "Page", studio: RunningStudio, tmp_path: Path
 ) -> None:
