@@ -65,6 +65,14 @@ def rounded_gaussian(m: Any, value: Any) -> Law:
     return around(value, m.granularity, mass, int(12 * sigma))
 
 
+def best_of_runs(m: Any, value: Any) -> Law:
+    """The largest of a geometric number of answers: E[F^K] = F/(m - (m - 1) F), for the law F of one."""
+    one = rounded_gaussian(m.runs[0][0].mechanism, value)
+    below = np.minimum(np.cumsum(list(one.values())), 1.0)
+    largest = below / (float(m.mean) - (float(m.mean) - 1) * below)
+    return normalised(np.array(list(one)), np.diff(largest, prepend=0.0))
+
+
 def geometric(m: Any, value: Any) -> Law:
     scale = float(m.scale)
     law = around(value, 1, lambda k: -k / scale, int(45 * scale) + 2)
@@ -112,6 +120,7 @@ LAWS: dict[type, Callable[[Any, Any], Law]] = {
     local.Hybrid: numeric_laws.hybrid,
     local.Piecewise: numeric_laws.piecewise,
     local.SquareWave: numeric_laws.square_wave,
+    learning.BestOfRuns: best_of_runs,
     learning.NoisyGradient: gradient_laws.noisy_gradient,
     local.HadamardResponse: code_laws.hadamard_response,
     local.GRR: choice_laws.kary_response,
@@ -156,6 +165,7 @@ NOISE: dict[type, str | None] = {
     local.Hybrid: "epsilon",
     local.Piecewise: "epsilon",
     local.SquareWave: "epsilon",
+    learning.BestOfRuns: None,
     learning.NoisyGradient: "sigma",
     local.HadamardResponse: "epsilon",
     local.GRR: "epsilon",

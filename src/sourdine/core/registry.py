@@ -38,6 +38,7 @@ TABLE: dict[str, str] = {
     "truncated-geometric/1": "sourdine.mechanisms.truncated_geometric:TruncatedGeometric",
     "two-coins/1": "sourdine.mechanisms.randomized_response:TwoCoins",
     "warner/1": "sourdine.mechanisms.randomized_response:Warner",
+    "best-of-runs/1": "sourdine.learning.best_of_runs:BestOfRuns",
     "noisy-gradient/1": "sourdine.learning.gradients.noisy_gradient:NoisyGradient",
     "bounded-laplace-oracle/1": "sourdine.local.numeric.bounded:BoundedLaplaceOracle",
     "bounded-staircase-oracle/1": "sourdine.local.numeric.bounded:BoundedStaircaseOracle",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sourdine.accounting.dpsgd.training import Sampler as Sampler
     from sourdine.learning.baseline import Repeats as Repeats
     from sourdine.learning.baseline import repeat as repeat
+    from sourdine.learning.best_of_runs import BestOfRuns as BestOfRuns
     from sourdine.learning.checkpoint import Checkpoint as Checkpoint
     from sourdine.learning.correlation.declared import BLT as BLT
     from sourdine.learning.correlation.declared import Banded as Banded
@@ -55,6 +56,9 @@ if TYPE_CHECKING:
     from sourdine.learning.result import Progress as Progress
     from sourdine.learning.result import Trained as Trained
     from sourdine.learning.result import card_of as card_of
+    from sourdine.learning.selection import Candidate as Candidate
+    from sourdine.learning.selection import Selected as Selected
+    from sourdine.learning.selection import select_best as select_best
     from sourdine.learning.step import Step as Step
 
 _HOMES = {
@@ -65,6 +69,10 @@ _HOMES = {
     "BLT": "learning.correlation.declared",
     "Banded": "learning.correlation.declared",
     "BinaryTree": "learning.correlation.declared",
+    "BestOfRuns": "learning.best_of_runs",
+    "Candidate": "learning.selection",
+    "Selected": "learning.selection",
+    "select_best": "learning.selection",
     "Card": "accounting.certificate.card",
     "Clipping": "learning.gradients.clipping",
     "CsvLog": "learning.evaluation.csv_log",
@@ -114,7 +122,9 @@ __all__ = [  # noqa: RUF022  (by plain order)
     "Automatic",
     "BLT",
     "Banded",
+    "BestOfRuns",
     "BinaryTree",
+    "Candidate",
     "Card",
     "Checkpoint",
     "Clipping",
@@ -137,6 +147,7 @@ __all__ = [  # noqa: RUF022  (by plain order)
     "QuantileClipping",
     "Repeats",
     "Sampler",
+    "Selected",
     "ShuffledBatches",
     "Solved",
     "Step",
@@ -153,6 +164,7 @@ __all__ = [  # noqa: RUF022  (by plain order)
     "memory_of",
     "plan",
     "repeat",
+    "select_best",
     "solve",
     "with_group_norm",
 ]

@@ -9,6 +9,7 @@ from sourdine.audit.textbook import central, quantiles, reports
 from sourdine.audit.textbook.dice import Dice, dice_of
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
+from sourdine.learning.best_of_runs import BestOfRuns
 from sourdine.local import (
     GRR,
     OLH,
@@ -60,6 +61,7 @@ __all__ = ["draw", "known"]
 
 _WAYS: dict[type[Mechanism], Callable[[Any, ArrayLike, int, Dice], NDArray[Any]]] = {
     AboveThreshold: central.draw_above,
+    BestOfRuns: central.draw_best_of_runs,
     BasicOneTimeRappor: reports.draw_basic_rappor,
     BasicRappor: reports.draw_basic_rappor,
     BoundedLaplace: central.draw_bounded_laplace,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.audit.textbook.dice import Dice, Ints, gaussian, laplace, pick, staircase
+from sourdine.learning.best_of_runs import BestOfRuns
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
 from sourdine.mechanisms.correlated import (
@@ -46,6 +47,15 @@ def draw_rounded_gaussian(mechanism: RoundedGaussian, value: ArrayLike, count: i
     sigma = float(mechanism.sigma / (mechanism.granularity or 1))
     noise = np.rint(dice.normal(0.0, sigma, (count, *np.shape(value)))).astype(np.int64)
     return _noisy(value, mechanism.granularity, noise)
+
+
+def draw_best_of_runs(mechanism: BestOfRuns, value: ArrayLike, count: int, dice: Dice) -> Answers:
+    """So many answers as a geometric variable says, and the largest of them."""
+    [[run]] = mechanism.runs
+    assert isinstance(run.mechanism, RoundedGaussian)
+    runs = dice.geometric(1 / float(mechanism.mean), count)
+    answers = draw_rounded_gaussian(run.mechanism, value, int(runs.sum()), dice)
+    return np.asarray(np.maximum.reduceat(answers, np.cumsum(runs) - runs))
 
 
 def draw_correlated(mechanism: CorrelatedNoise, value: ArrayLike, count: int, dice: Dice) -> Answers:
