@@ -67,7 +67,7 @@ def rounded_gaussian(m: Any, value: Any) -> Law:
 
 def best_of_runs(m: Any, value: Any) -> Law:
     """The largest of a geometric number of answers: E[F^K] = F/(m - (m - 1) F), for the law F of one."""
-    one = rounded_gaussian(m.runs[0][0].mechanism, value)
+    one = rounded_gaussian(m.settings[0][0].mechanism, value)
     below = np.minimum(np.cumsum(list(one.values())), 1.0)
     largest = below / (float(m.mean) - (float(m.mean) - 1) * below)
     return normalised(np.array(list(one)), np.diff(largest, prepend=0.0))

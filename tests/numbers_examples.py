@@ -87,6 +87,7 @@ def _gaussian(sigma: Fraction) -> Mechanism:
 _ADD = Neighbours.ADD_REMOVE
 LAW = GaussianLaw(0.25)
 RUN = Spend(mechanism=Gaussian(sigma=4), distance=Distance.l2(1))
+RUNS = learning.BestOfRuns.of([[RUN]], 5).runs
 LAPLACE = PrivacyLoss.pure(Fraction(1, 2))
 GAUSSIAN = Gaussian(sigma=4).loss(Distance.l2(1, coordinates=1))
 NORMAL = PrivacyLoss.symmetric(LAW, neighbours=_ADD)
@@ -911,8 +912,9 @@ LEARNING = {
     ),
     "learning.Memory.largest": of(lambda limit: _memory().largest(limit), limit=1000),
     "learning.Memory.peak": of(lambda units: _memory().peak(units), units=100),
-    "learning.BestOfRuns": of(lambda **n: learning.BestOfRuns(runs=((RUN,),), **n), mean=5),
-    "learning.BestOfRuns.error": _error(learning.BestOfRuns(runs=((RUN,),), mean=5)),
+    "learning.BestOfRuns": of(lambda **n: learning.BestOfRuns(runs=RUNS, **n), mean=5),
+    "learning.BestOfRuns.of": of(lambda mean: learning.BestOfRuns.of([[RUN]], mean), mean=5),
+    "learning.BestOfRuns.error": _error(learning.BestOfRuns(runs=RUNS, mean=Fraction(5))),
     "learning.NoisyGradient": of(learning.NoisyGradient, sigma=100),
     "learning.NoisyGradient.error": _error(learning.NoisyGradient(sigma=100)),
     "learning.PricedPlan.spend": of(

@@ -18,7 +18,7 @@ RUN = Spend(mechanism=Laplace(scale=20), distance=Distance.l1(1), count=2)
 
 
 def test_it_goes_through_json_and_a_ledger(tmp_path: Path) -> None:
-    best = BestOfRuns(runs=((RUN,), (RUN, RUN)), mean=Fraction(7, 2))
+    best = BestOfRuns.of([[RUN], [RUN, RUN]], Fraction(7, 2))
     spend = Spend(mechanism=best, distance=ONE)
     assert Spend.from_json(json.loads(json.dumps(spend.to_json()))) == spend
     assert best.loss(ONE).epsilon == Fraction(3, 5)  # three of the worst setting, 4/20
@@ -29,11 +29,11 @@ def test_it_goes_through_json_and_a_ledger(tmp_path: Path) -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="one setting at least"):
-        BestOfRuns(runs=(), mean=3)
+        BestOfRuns.of([], 3)
     other = Spend(mechanism=Laplace(scale=20), distance=Distance.l1(1, neighbours=Neighbours.REPLACE))
     with pytest.raises(InvalidParameter, match="same neighbours"):
-        BestOfRuns(runs=((RUN,), (other,)), mean=3)
+        BestOfRuns.of([[RUN], [other]], 3)
     with pytest.raises(UnsupportedLoss, match="add-remove"):
-        BestOfRuns(runs=((RUN,),), mean=3).loss(Distance.hamming(neighbours=Neighbours.REPLACE))
+        BestOfRuns.of([[RUN], [RUN]], 3).loss(Distance.hamming(neighbours=Neighbours.REPLACE))
     with pytest.raises(InvalidParameter, match="select_best"):
-        BestOfRuns(runs=((RUN,),), mean=3).sample([0])
+        BestOfRuns.of([[RUN], [RUN]], 3).sample([0])

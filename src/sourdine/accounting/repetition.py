@@ -77,16 +77,15 @@ def best_epsilon(spends: Sequence[Sequence[Spend]], mean: Fraction | float, delt
     alone = epsilon(most * float(1 / average) * (1 - 1e-9))
     if average == 1:
         return alone
-    # the largest y with (mean - 1) y <= e^epsilon(y) - 1: every y that holds is a bound
+    # each delta gives a y that holds: its epsilon, or where that is too little log(1 + (mean - 1) delta)
     low, high = math.log(1e-12 / float(average)), 0.0
-    best = epsilon(math.exp(low))
+    best = math.inf
     for _ in range(_HALVINGS // 3):
         middle = (low + high) / 2
-        middle_epsilon = epsilon(math.exp(middle))
-        if float(average - 1) * math.exp(middle) * (1 + 1e-9) <= math.expm1(middle_epsilon):
-            low, best = middle, min(best, middle_epsilon)
-        else:
-            high = middle
+        least = math.log1p(float(average - 1) * math.exp(middle)) * (1 + 1e-9)
+        found = epsilon(math.exp(middle))
+        best = min(best, max(found, least))
+        low, high = (middle, high) if found > least else (low, middle)
     return with_margin(alone + 2 * best)
 
 

@@ -1,5 +1,6 @@
 """The best of several private trainings, paid for once, as the best of a secret number of runs."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -50,13 +51,12 @@ class Selected:
         """What the choice and the model cost together, at `delta`; that of `trained` alone is less."""
         mechanism = self.spend.mechanism
         assert isinstance(mechanism, BestOfRuns)
-        return best_epsilon(mechanism.runs, mechanism.mean, self.delta)
+        return best_epsilon(mechanism.settings, mechanism.mean, self.delta)
 
 
 def selection_spend(candidates: Sequence[Candidate], mean: Fraction | float) -> Spend:
     """What it costs to tell the best of a random number of runs of these candidates."""
-    runs = tuple((each.spend,) for each in candidates)
-    mechanism = BestOfRuns(runs=runs, mean=check.rational("select_best", "mean", mean))
+    mechanism = BestOfRuns.of([(each.spend,) for each in candidates], mean)
     return Spend(mechanism=mechanism, distance=Distance.hamming(neighbours=mechanism.neighbours))
 
 
@@ -93,7 +93,7 @@ def select_best(
                 "A candidate must be trained by the plan that it states, and without a ledger: the choice is "
                 "what is paid for. Pass fit(...) the same plan and clipping, and no ledger."
             )
-        found = (_score(trained, score), int(bits.words(1)[0]), place, trained)  # chance decides ties
+        found = (_score(trained, score), int(bits.words(1)[0]), place, trained)  # chance decides among equals
         if best is None or found[:2] > best[:2]:
             best = found
         if bool(exact.bernoulli(stop, 1, bits)[0]):
@@ -109,8 +109,7 @@ def select_best(
 
 
 def _score(trained: Trained, score: Callable[[Trained], float] | None) -> float:
-    if score is not None:
-        return float(score(trained))
-    if trained.accuracy is None:
+    found = trained.accuracy if score is None else float(score(trained))
+    if found is None:
         raise InvalidParameter("There is nothing to choose by. Train with public=, or pass a score.")
-    return trained.accuracy
+    return -math.inf if math.isnan(found) else found  # what cannot be compared is worst
