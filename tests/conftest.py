@@ -5,7 +5,6 @@ import os
 import shutil
 import warnings
 from collections.abc import Generator, Iterator, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from benchmarks.servers import Server
 from sourdine.core.figure import picture
 from sourdine.frames import mock, opening
 from sourdine.frames.engines.closed import closed_connection, spilling_connection
-from sourdine.report.pages import page as pages
 from tests.browser import Chromium, started, watched
 
 if TYPE_CHECKING:
@@ -62,25 +60,6 @@ def one_engine() -> Iterator[None]:
     patch.setattr(opening, "closed_connection", connection)
     made_up = functools.cache(lambda process: spilling_connection())
     patch.setattr(mock, "spilling_connection", lambda: made_up(os.getpid()).cursor())
-    yield
-    patch.undo()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_library(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The script that draws charts is put together once for its version, not in each process of each run."""
-    patch, bundle = pytest.MonkeyPatch(), pages._library
-
-    def library() -> str:
-        path = request.config.cache.mkdir("charts") / f"{version('vl-convert-python')}.js"
-        if not path.exists():
-            part = path.with_suffix(f".{os.getpid()}")
-            part.write_text(bundle(), encoding="utf-8")
-            part.replace(path)
-        return path.read_text(encoding="utf-8")
-
-    if request.config.pluginmanager.hasplugin("cacheprovider"):
-        patch.setattr(pages, "_library", functools.cache(library))
     yield
     patch.undo()
 

@@ -85,12 +85,13 @@ def publish(
     watch: "Watch" = lambda scans: show.progress("reading the table", scans),
 ) -> PublishedRelease:
     """Carry out a specification: everything is checked, then paid, then computed, then written at once."""
-    from sourdine.report.pages.release import release_page
     from sourdine.tables import Specification, write_answers
     from sourdine.tables.record import Record
     from sourdine.tables.release import release as carry_out
     from sourdine.tables.table import described
 
+    if report:  # now, and not when it is paid
+        from sourdine.report.pages.release import release_page
     for each in formats:
         if each not in FORMATS:
             raise check.fail("release", "format", f"be one of {', '.join(FORMATS)}", each)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from sourdine.core import disk
 from sourdine.core.figure import Figure, Spec
+from sourdine.report.library import chart_library
 from sourdine.report.table import TextTable
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Page:
             .render(
                 page=self,
                 specifications=[_inside_script(chart) for chart in charts],
-                library=_library() if charts else "",
+                library=chart_library() if charts else "",
             )
         )
 
@@ -75,14 +76,6 @@ def _templates() -> "Environment":
 def _inside_script(chart: Spec) -> str:
     """JSON that no HTML parser can take for the end of its script."""
     return json.dumps(chart, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-
-
-@cache
-def _library() -> str:
-    """The JavaScript that draws charts, as one script."""
-    import vl_convert
-
-    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 T = TypeVar("T")
