@@ -10,9 +10,8 @@ from sourdine.accounting.accountant import Accountant, Bracket, check_delta, sam
 from sourdine.accounting.pld.accountant import PLD, PldCost
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.distributions import AtomLaw, float_above, pure_law
+from sourdine.core.distributions import AtomLaw, float_above, pure_law, response_odds
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.late import expit
 from sourdine.core.loss import PrivacyLoss
 
 _ROUNDING = 1e-14
@@ -34,7 +33,7 @@ class PointLaw(AtomLaw):
 
     def __init__(self, epsilon: float, delta: float) -> None:
         self.point = Point(epsilon, delta)
-        likely, unlikely = (1 - delta) * float(expit(epsilon)), (1 - delta) * float(expit(-epsilon))
+        likely, unlikely = ((1 - delta) * each for each in response_odds(epsilon))
         super().__init__([-epsilon, epsilon], [unlikely, likely], [likely, unlikely], delta)
 
 

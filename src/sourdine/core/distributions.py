@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core.late import expit, ndtr
+from sourdine.core.late import ndtr
 
 Floats = NDArray[np.float64]
 _FLOATS = Fraction(2) ** 1023
@@ -129,12 +129,22 @@ def float_above(number: Fraction | float) -> float:
     return nearest if nearest >= number else math.nextafter(nearest, math.inf)
 
 
+def response_odds(epsilon: float) -> tuple[float, float]:
+    """The probabilities of binary randomized response at epsilon: of the truth, and of the other answer.
+
+    >>> response_odds(math.log(3))
+    (0.75, 0.25)
+    """
+    odds = math.exp(-epsilon)
+    return 1 / (1 + odds), odds / (1 + odds)
+
+
 def pure_law(epsilon: float) -> AtomLaw:
     """The law of binary randomized response at epsilon, which dominates every epsilon-DP mechanism.
 
     Kairouz, Oh, Viswanath 2015; proven in docs/guarantees/laplace.md.
     """
-    likely, unlikely = float(expit(epsilon)), float(expit(-epsilon))
+    likely, unlikely = response_odds(epsilon)
     return AtomLaw([-epsilon, epsilon], [unlikely, likely], [likely, unlikely])
 
 

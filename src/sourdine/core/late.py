@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scipy.special import betainc, expit, gammaln, lambertw, log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp
+    from scipy.special import betainc, gammaln, lambertw, log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp
 
-__all__ = ["betainc", "expit", "gammaln", "lambertw", "log_ndtr", "logsumexp", "ndtr", "ndtri", "ndtri_exp"]
+__all__ = ["betainc", "gammaln", "lambertw", "log_ndtr", "logsumexp", "ndtr", "ndtri", "ndtri_exp"]
 _SPECIAL = tuple(__all__)
 __all__ += ["late"]
 

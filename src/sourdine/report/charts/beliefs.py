@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
 
 from sourdine.accounting.explain import Curve, posterior_bounds
 from sourdine.core.figure import Spec
@@ -37,6 +36,7 @@ _TRUE = Axis(field="true", title="true positives: true cases it finds", form=".0
 _CHOSEN, _PRIOR = "pow(10, toNumber(place))", "(toNumber(per_cent) / 100)"  # what the sliders say
 _AFTER_EXPRESSION = f"{{belief}} / ({{belief}} + exp({{sign}}{_CHOSEN}) * (1 - {{belief}}))"
 _LOW = 1e-4
+_BELIEFS = (0.0, *(1 / (1 + np.exp(-np.linspace(-7, 7, 61)))), 1.0)  # evenly by their odds
 _POWERS = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
 
 
@@ -87,7 +87,7 @@ def draw_bounds(epsilon: float) -> Spec:
     import altair as alt
 
     rows: list[Row] = []
-    for before in (0.0, *expit(np.linspace(-7, 7, 61)), 1.0):
+    for before in _BELIEFS:
         bounds = posterior_bounds(float(before), epsilon)
         ends = ((_MOST, bounds.upper), (_LEAST, bounds.lower), (_SAME, float(before)))
         rows += [
@@ -111,7 +111,7 @@ def draw_family(epsilons: Sequence[float]) -> Spec:
     names = tuple(f"ε = {epsilon:g}" for epsilon in epsilons)
     rows: list[Row] = []
     for epsilon, name in zip(epsilons, names, strict=True):
-        for before in (0.0, *expit(np.linspace(-7, 7, 61)), 1.0):
+        for before in _BELIEFS:
             bounds = posterior_bounds(float(before), epsilon)
             rows += [
                 {"before": round(float(before), 6), "after": round(after, 6), "epsilon": name, "bound": bound}
