@@ -125,7 +125,7 @@ def main() -> None:
         for epsilon in EPSILONS:
             if any((each["method"], each["epsilon"]) == (method[0], epsilon) for each in results):
                 continue
-            results.append(measure(epsilon, method, RUNS if ours and not options.quick else 1))
+            results.append(measure(epsilon, method, 1 if options.quick else RUNS))
             console.print(f"{method[0]} at {epsilon:g}: {results[-1]['runs']}", style="dim")
             if options.json:  # at once: a whole run takes an hour
                 options.json.write_text(json.dumps(results, indent=2) + "\n")

@@ -75,6 +75,18 @@ def test_declared_zeros_stay_zero_and_no_row_is_lost() -> None:
     assert fitted.sum(1) == pytest.approx([4, 6], abs=1e-3)
 
 
+@pytest.mark.parametrize("total", [0.0, 10.0])
+def test_where_zeros_leave_no_table_every_row_and_column_has_weight_where_it_may(total: float) -> None:
+    """Somebody drawn in a row without weight would go anywhere, also where nobody can be."""
+    allowed = np.array([[False, False, True], [True, True, True]])
+    rows, columns = np.array([0.9, 0.1]) * total, np.array([1.0, 0, 0]) * total
+    fitted = with_margins(np.array([[5.0, 2, -1], [3, 0, 0]]), rows, columns, allowed)
+    assert not fitted[~allowed].any()
+    assert (fitted.sum(1) > 0).all()
+    assert (fitted.sum(0) > 0).all()
+    assert fitted.sum(1) == pytest.approx(rows, abs=1e-6)
+
+
 def test_means_know_nothing_of_what_has_no_variance() -> None:
     mean, variance = weighted_mean([np.array([3.0]), np.array([99.0])], [np.ones(1), np.array([np.inf])])
     assert (mean.tolist(), variance.tolist()) == ([3], [1])

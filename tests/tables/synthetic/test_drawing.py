@@ -34,6 +34,20 @@ def test_shares_are_rounded_up_or_down_and_add_up(weights: np.ndarray, total: in
     assert (np.abs(shares - exact) <= 1 + 1e-6).all()
 
 
+class NoShift(SeededBits):
+    """Bits whose words are all 0: the shift of a row that rounds down the most."""
+
+    def words(self, count: int) -> np.ndarray:
+        return np.zeros(count, np.uint64)
+
+
+def test_the_last_cell_gets_nobody_by_rounding() -> None:
+    """A tenth ten times is a little less than 1 in floats; who is left over is not where nobody may be."""
+    weights = np.array([[0.1] * 10 + [0.0]])
+    assert np.cumsum(weights)[-1] < 1
+    assert shares_of(weights, np.array([10]), NoShift(1))[0, -1] == 0
+
+
 def test_pairs_of_the_tree_hold_what_the_model_says() -> None:
     drawn = draw_records(star(), 4000, SeededBits(1))
     for child in (1, 2):

@@ -68,10 +68,20 @@ def moved(
 
 
 @pytest.mark.parametrize(
-    "noisy", [[[2, 1], [1, 0, 2], [1, 2]], [[-3, 4], [5, 1, 1], [9, 9]], [[0, 0], [7, 8, 9], [1, 30]]]
+    ("noisy", "reached"),
+    [
+        ([[2, 1], [1, 0, 2], [1, 2]], False),  # all cells of each column are one
+        ([[9, 9], [9, 1, 1], [9, 9]], False),  # more is expected in each cell than anybody is in
+        ([[-30, 90], [60, 0, 0], [30, 40]], True),  # nobody is expected in some cells: there scores rise
+        ([[0, 0], [7, 8, 9], [1, 30]], True),
+    ],
 )
-def test_what_one_unit_moves_on_every_small_table(noisy: list[list[int]]) -> None:
-    """All tables of at most two records: added, removed, and replaced by any other."""
+def test_what_one_unit_moves_on_every_small_table(noisy: list[list[int]], reached: bool) -> None:
+    """All tables of at most two records: added, removed, and replaced by any other.
+
+    The bound on scores holds whatever columns answered; it is reached where both cells of a record that is
+    replaced move a score the same way.
+    """
     found = {
         records: inputs(records, noisy)
         for count in (0, 1, 2)
@@ -87,8 +97,9 @@ def test_what_one_unit_moves_on_every_small_table(noisy: list[list[int]]) -> Non
             if records:
                 squares, scores = moved(one, found[tuple(sorted((*records[1:], record)))])
                 worst["replace"] = [max(worst["replace"][0], *squares), max(worst["replace"][1], *scores)]
-    several = len(set(join_cells(np.array(noisy[1]), 1.0).tolist())) > 1  # cells of the second column
-    assert worst == {"add": [1, FINENESS], "replace": [2, 2 * FINENESS * several]}
+    assert worst["add"] == [1, FINENESS]
+    assert worst["replace"][0] == 2
+    assert (worst["replace"][1] == 2 * FINENESS) if reached else (worst["replace"][1] < 2 * FINENESS)
 
 
 def test_a_unit_that_changes_its_part_moves_two_by_one_each() -> None:

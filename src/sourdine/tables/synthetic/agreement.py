@@ -12,6 +12,7 @@ Floats = NDArray[np.float64]
 _ROUNDS, _POLISH = 300, 400
 _CLOSE = 1e-7  # of all records, by which margins may still differ
 _FLOOR = 1e-9  # of the product of margins, so that no row is left without a cell
+_LEAST = 1e-12  # of a record, where nobody is expected and anybody who comes needs a cell
 
 
 def weighted_mean(estimates: Sequence[Floats], variances: Sequence[Floats]) -> tuple[Floats, Floats]:
@@ -60,7 +61,7 @@ def with_margins(table: Floats, rows: Floats, columns: Floats, allowed: NDArray[
     """
     total = float(rows.sum())
     if total <= 0:
-        return np.zeros_like(table)
+        return _with_weight(np.zeros_like(table), rows, allowed)
     cells, debt = table, np.zeros_like(table)
     for _ in range(_ROUNDS):
         level = _to_sums(cells, rows, columns)
@@ -80,7 +81,19 @@ def with_margins(table: Floats, rows: Floats, columns: Floats, allowed: NDArray[
         cells = cells * _ratio(rows, cells.sum(1))[:, None]
         if _off(cells.sum(0), columns) <= _CLOSE * total:
             break
-    return cells
+    return _with_weight(cells, rows, allowed)
+
+
+def _with_weight(cells: Floats, rows: Floats, allowed: NDArray[np.bool_] | None) -> Floats:
+    """The same, where each row and column has some weight in cells that may be: who is drawn goes there.
+
+    Only zeros need that. A row that they left without weight gets its sum, a column next to nothing.
+    """
+    if allowed is None:
+        return cells
+    of_rows = allowed * (np.maximum(rows, _LEAST) / np.maximum(allowed.sum(1), 1))[:, None]
+    cells = np.where((cells.sum(1) <= 0)[:, None], of_rows, cells)
+    return np.where((cells.sum(0) <= 0)[None, :] & allowed, _LEAST, cells)
 
 
 def _to_sums(table: Floats, rows: Floats, columns: Floats) -> Floats:

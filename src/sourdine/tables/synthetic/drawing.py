@@ -52,15 +52,17 @@ def _children(weights: Floats, parents: Places, bits: Bits) -> Places:
 def shares_of(weights: Floats, totals: Places, bits: Bits) -> Places:
     """Totals divided by weights into whole numbers, each its share rounded up or down, and so on average.
 
-    A row without weight is divided evenly. One uniform number shifts all of a row.
+    A row without weight is divided evenly. One uniform number shifts all of a row. A cell without weight gets
+    nobody, whatever floats round to.
     """
     sums = weights.sum(1, keepdims=True)
     even = np.full_like(weights, 1 / weights.shape[1])
     shares = np.divide(weights, sums, out=even, where=sums > 0)
     shifts = (bits.words(len(totals)) >> np.uint64(11)) * 2.0**-53
     ends = np.floor(np.cumsum(shares, axis=1) * totals[:, None] + shifts[:, None]).astype(np.int64)
-    ends = np.minimum(ends, totals[:, None])
-    ends[:, -1] = totals
+    last = shares.shape[1] - 1 - np.argmax(shares[:, ::-1] > 0, axis=1)  # with weight
+    after = np.arange(shares.shape[1]) >= last[:, None]
+    ends = np.where(after, totals[:, None], np.minimum(ends, totals[:, None]))
     return np.diff(ends, axis=1, prepend=0)
 
 
