@@ -104,6 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.synthetic", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one run of each, and no peers")
     parser.add_argument("--only", help="methods that begin so")
+    parser.add_argument("--runs", type=int, default=RUNS, help="runs of each")
     parser.add_argument("--large", action="store_true", help="large tables instead: time and memory")
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write every measure here")
     parser.add_argument("--resume", action="store_true", help="keep the measures that are in PATH already")
@@ -125,7 +126,7 @@ def main() -> None:
         for epsilon in EPSILONS:
             if any((each["method"], each["epsilon"]) == (method[0], epsilon) for each in results):
                 continue
-            results.append(measure(epsilon, method, 1 if options.quick else RUNS))
+            results.append(measure(epsilon, method, 1 if options.quick else options.runs))
             console.print(f"{method[0]} at {epsilon:g}: {results[-1]['runs']}", style="dim")
             if options.json:  # at once: a whole run takes an hour
                 options.json.write_text(json.dumps(results, indent=2) + "\n")

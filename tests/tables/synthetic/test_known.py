@@ -48,7 +48,7 @@ def test_zeros_beside_totals_that_leave_no_table_still_give_rows(seed: int) -> N
 
 @pytest.mark.parametrize("seed", range(4))
 def test_zeros_hold_in_a_table_of_nobody(seed: int) -> None:
-    """Noise alone is measured, often a total of 0, and the rows that were asked for are drawn all the same."""
+    """Noise alone is measured, often a total of 0, and the rows that were asked for are drawn."""
     people = table(1)
     plan = people.synthetic_plan(
         epsilon=0.1,

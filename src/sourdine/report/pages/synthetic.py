@@ -72,7 +72,7 @@ def _trees(model: SyntheticModel) -> Iterator[Section]:
                 TextTable(
                     name="edges",
                     title="Pairs, and the share of records that would have to move for independence",
-                    columns=("column", "with", "distance from independence"),
+                    columns=("column", "with", "distance"),
                     rows=rows,
                 ),
             ),
@@ -134,6 +134,7 @@ def _fit(release: SyntheticRelease) -> Iterator[Section]:
     )
     yield Section(
         title="Noisy and synthetic counts",
+        paragraphs=("Each noisy count, the rows in the same cell, and the residual.",),
         tables=tuple(_counts(each) for each in residuals if len(each.columns) == 1),
     )
 
@@ -155,7 +156,7 @@ def _counts(residual: Residual) -> TextTable:
     return TextTable(
         name="counts",
         title=f"{residual.columns[0]}{where}",
-        columns=("cell", "noisy count", "synthetic rows", "residual"),
+        columns=("cell", "noisy", "rows", "residual"),
         rows=rows,
         note=f"{hidden:,} smaller cells are not shown." if hidden > 0 else "",
     )

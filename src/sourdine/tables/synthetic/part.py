@@ -1,6 +1,6 @@
 """What is measured of one part of the records: counts of columns, a choice of pairs, counts of those.
 
-First come the counts of each column by itself. Cells that they tell nothing about, below three deviations of
+First come the counts of each column by itself. Cells that they tell nothing about, below five deviations of
 their noise, are then one cell together, so that the tables of pairs have few empty ones.
 """
 
@@ -19,7 +19,7 @@ from sourdine.tables.synthetic.tree import all_pairs, choose_tree, score
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 _MOST = 2.0**40
-_TELLING = 3  # deviations of noise from which on a cell is kept by itself
+_TELLING = 5  # deviations of noise from which on a cell is kept by itself
 
 
 @dataclass(frozen=True, kw_only=True)
