@@ -7,6 +7,7 @@ import resource
 import signal
 import time
 from datetime import date, timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sourdine.accounting.ledger import Ledger
-from sourdine.frames.source import Source
+from sourdine.cli.verbs import asked_for, make_app
 from sourdine.tables.series import TableSeries
 from sourdine.tables.specification import Specification
 
-Shown = list[list[Any]]
+for _name in ("duckdb", "rich.progress", "rich.table", "scipy.special", "sourdine.cli.series"):
+    import_module(_name)  # what the command loads, so that a killed process spends its time on its work
+Shown = list[dict[str, Any]]
 START = date(2026, 1, 1)
 _SPECIFICATION = """\
 [table]
@@ -96,69 +99,86 @@ def day_by_day(folder: Path, *, keys: int, periods: int, records: int) -> dict[s
 
 
 def kills(folder: Path, *, times: int, seed: int = 0, chosen: bool = False) -> dict[str, int]:
-    """Kill a publisher at random moments: whatever was shown is shown again, and nothing is paid twice."""
+    """Kill the command at random moments: whatever was shown is shown again, and nothing is paid twice.
+
+    Of two kills one comes at any moment of a run, and one near its end, where rows are committed and shown.
+    """
     many = {"records": 400, "epsilon": 8} if chosen else {"records": 8}
     specification = prepare(folder, keys=4, periods=times + 50, chosen=chosen, **many)
     plan, place, ledger = specification.series_plan(), specification.series_path, folder / "visits.ledger"
     TableSeries.start(plan, place, ledger).close()
     with Ledger.open(ledger) as book:
-        paid = book.status().spent
-    dice, shown, took = random.Random(seed), dict[int, Shown](), 0.0
-    killed = changed = 0
+        paid = book.status().spent, len(book.history())
+    file, calendar = folder / "visits.toml", plan.block.calendar
+    dice, shown, took = random.Random(seed), dict[str, Shown](), 0.0
+    killed = changed = unseen = 0
     while killed < times:
-        number = len(shown) + 1
+        period = calendar.name(len(shown) + 1)
         start, through = time.perf_counter(), not shown or dice.random() < 1 / 8  # now and then one is let
-        process, pipe = _publisher(specification, number)
-        if not through:
-            time.sleep(dice.random() * 1.2 * took)
-            os.kill(process, signal.SIGKILL)
-        text = b""
-        while part := os.read(pipe, 1 << 16):
-            text += part
-        os.close(pipe)
-        _, ended = os.waitpid(process, 0)
+        earliest = 0.0 if dice.random() < 1 / 2 else 0.6
+        moment = None if through else (earliest + (1.2 - earliest) * dice.random()) * took
+        answers, cut = _shown(file, period, moment)
         if through:
             spent = time.perf_counter() - start
             took = 0.5 * (took + spent) if took else spent
-        killed += os.WIFSIGNALED(ended)
-        if text.endswith(b"\n"):
-            rows = json.loads(text)
-            changed += shown.get(number, rows) != rows
-            shown[number] = rows
+        killed += cut
+        if answers is not None:
+            shown[period] = answers
         elif through:
-            raise RuntimeError(f"The period {number} was not published though nobody was killed.")
+            raise RuntimeError(f"The period {period} was not published though nobody was killed.")
+        elif cut and len(shown) < _closed(specification):
+            unseen += 1  # committed, and cut off before it was shown
+    for period, answers in shown.items():
+        changed += _shown(file, period)[0] != answers
     with TableSeries.open(plan, place) as series:
-        status, source = series.status(), specification.open()
-        again = {number: _rows(series, source, number) for number in shown}
+        status = series.status()
     with Ledger.open(ledger) as book:
-        more = book.status().spent != paid
+        more = (book.status().spent, len(book.history())) != paid
     return {
         "kills": killed,
         "shown": len(shown),
         "held": status.closed,
+        "committed_unseen": unseen,
         "keys": max((len(rows) for rows in shown.values()), default=0),
-        "changed": changed + sum(again[number] != rows for number, rows in shown.items()),
+        "changed": changed,
         "refused": int(status.restored),
         "paid_twice": int(more),
     }
 
 
-def _publisher(specification: Specification, number: int) -> tuple[int, int]:
-    """A process that publishes one period and writes down what it was shown."""
+def _closed(specification: Specification) -> int:
+    with TableSeries.open(specification.series_plan(), specification.series_path) as series:
+        return series.status().closed
+
+
+def _publisher(specification: Path, period: str) -> tuple[int, int]:
+    """A process that runs the command for one period; what it shows comes through a pipe."""
     read, write = os.pipe()
     process = os.fork()
     if process:
         os.close(write)
         return process, read
     try:
-        with TableSeries.open(specification.series_plan(), specification.series_path) as series:
-            rows = _rows(series, specification.open(), number)
-        os.write(write, json.dumps(rows).encode() + b"\n")
+        os.dup2(write, 1)
+        words = ["series", "publish", str(specification), "--period", period, "--early", "--json"]
+        make_app(asked_for(words))(words)
     finally:
         os._exit(0)
 
 
-def _rows(series: TableSeries, source: Source, number: int) -> Shown:
-    """The keys of a period, each with the last row of it."""
-    table = series.publish(source, number, early=True).tables[0]
-    return [[*map(str, key), row] for key, row in zip(table.keys, table.rows[:, -1].tolist(), strict=True)]
+def _shown(specification: Path, period: str, after: float | None = None) -> tuple[Shown | None, bool]:
+    """What the command shows of a period, if it does; and whether it was killed after so many seconds."""
+    process, pipe = _publisher(specification, period)
+    if after is not None:
+        time.sleep(after)
+        os.kill(process, signal.SIGKILL)
+    text = b""
+    while part := os.read(pipe, 1 << 16):
+        text += part
+    os.close(pipe)
+    _, ended = os.waitpid(process, 0)
+    try:
+        shown: Shown | None = json.loads(text)["answers"]
+    except ValueError:  # cut off
+        shown = None
+    return shown, os.WIFSIGNALED(ended)

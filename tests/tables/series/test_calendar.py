@@ -1,11 +1,15 @@
 """Periods by day, week, month, quarter and year."""
 
-from datetime import date
+from datetime import UTC, date, datetime, tzinfo
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables.series import SeriesCalendar
+from sourdine.tables.series.calendar import check_over
 
 
 @pytest.mark.parametrize(
@@ -34,8 +38,46 @@ def test_periods_follow_each_other(length: str, first: date, names: list[str], a
         ("quarter", date(2026, 2, 1), 3, "first day of a quarter"),
         ("year", date(9000, 1, 1), 2000, "after the year 9999"),
         ("hour", date(2026, 1, 1), 3, "be one of"),
+        ("day", datetime(2026, 1, 1, 5), 3, "be a day"),
+        ("day", pd.Timestamp("2026-01-01", tz="UTC"), 3, "be a day"),
+        ("day", "2026-01-01", 3, "be a day"),
+        ("day", pd.NaT, 3, "be a day"),
     ],
 )
-def test_others_are_refused(length: str, first: date, periods: int, reason: str) -> None:
+def test_others_are_refused(length: str, first: Any, periods: int, reason: str) -> None:
     with pytest.raises(InvalidParameter, match=reason):
         SeriesCalendar(length, first, periods)
+
+
+@pytest.mark.parametrize(
+    "first", [datetime(2026, 1, 5), pd.Timestamp("2026-01-05"), np.datetime64("2026-01-05", "ns")]
+)
+def test_the_start_of_a_day_is_the_day(first: Any) -> None:
+    calendar = SeriesCalendar("week", first, 3)
+    assert calendar == SeriesCalendar("week", date(2026, 1, 5), 3)
+    assert type(calendar.start(2)) is date
+
+
+def test_a_period_is_found_by_any_of_its_days() -> None:
+    months = SeriesCalendar("month", date(2024, 1, 1), 3)
+    days = ["2024-01-31", "2024-02-01", "2024-02-29", "2024-03-31"]
+    assert [months.number(day) for day in days] == [1, 2, 2, 3]
+    for day in ("2023-12-31", "2024-04-01", "2024-02-30", "2024", "20240201", "February"):
+        with pytest.raises(InvalidParameter, match="no such period"):
+            months.number(day)
+
+
+def test_a_day_is_over_when_it_is_where_records_come_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At midnight of UTC it is still four in the afternoon in Los Angeles, and more will come."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Any:
+            return datetime(2026, 1, 2, 0, 30, tzinfo=UTC).astimezone(tz)
+
+    monkeypatch.setattr("sourdine.tables.series.calendar.datetime", Clock)
+    days = SeriesCalendar("day", date(2026, 1, 1), 3)
+    check_over(days, 1, False, "UTC")
+    check_over(days, 1, True, "America/Los_Angeles")
+    with pytest.raises(InvalidParameter, match="is not over"):
+        check_over(days, 1, False, "America/Los_Angeles")

@@ -5,13 +5,10 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from datetime import date
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 import pytest
 
 from sourdine.accounting.ledger import Ledger
@@ -21,7 +18,7 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.tables.series import SeriesView, TableSeries
 from sourdine.testing import SeededBits
-from tests.tables.series.case import START, make_plan
+from tests.tables.series.case import make_plan
 
 Make = Callable[..., Source]
 MANY = [(i, 1 + i % 6, "north" if i % 3 else "south") for i in range(600)]
@@ -397,58 +394,6 @@ def test_a_period_that_is_not_over_is_refused(tmp_path: Path, ledger: Ledger, so
     with pytest.raises(InvalidParameter, match="is not over"):
         series.publish(source([]))
     assert series.publish(source([("anna", 1, "north")]), early=True).closed == 1
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars", "duckdb"])
-def test_units_are_refused_on_every_engine(tmp_path: Path, ledger: Ledger, kind: str) -> None:
-    import duckdb
-    import pandas as pd
-    import polars as pl
-
-    plan = make_plan()
-    days = [date(2024, 1, 1), date(2024, 1, 8), date(2024, 1, 8)]
-    table = {"id": [7, 7, 8], "arrived": days, "region": ["north"] * 3}
-    frames = {
-        "pandas": lambda: pd.DataFrame(table).astype({"arrived": "datetime64[us]"}),
-        "polars": lambda: pl.DataFrame(table),
-        "duckdb": lambda: duckdb.from_arrow(pl.DataFrame(table).to_arrow()),
-    }
-    series = TableSeries.start(plan, tmp_path / "s.series", ledger)
-    for _ in range(2):
-        series.publish(open_source(frames[kind](), plan.schema, ["id"]))
-    assert sums(series) == [[1, 0], [1, 0]]
-
-
-@pytest.mark.parametrize(
-    ("first", "then"),
-    [
-        (pa.array([7, 8]), pa.array([7.0, 8.0, 9.0, None])),
-        (pa.array([7.0, 8.0]), pa.array([7, 8, 9])),
-        (pa.array([7, 8]), pa.array([Decimal("7.00"), Decimal("8.00"), Decimal("9.00")])),
-        (pa.array([7.5, 0.0]), pa.array([Decimal("7.500"), Decimal("0.000"), Decimal("9.000")])),
-        (pa.array([7, 8]), pa.array(["7", "8", "7.0"])),
-        (pa.array([7, 8]), pd.array([7.0, 8.0, 9.0, float("nan")])),
-    ],
-)
-def test_one_unit_is_the_same_whatever_type_its_number_has(
-    tmp_path: Path, ledger: Ledger, first: Any, then: Any
-) -> None:
-    """A single missing number turns the whole numbers of a period into fractions."""
-    plan = make_plan(arrived=None)
-    with TableSeries.start(plan, tmp_path / "visits.state", ledger) as series:
-        for units in (first, then):
-            frame = pd.DataFrame if isinstance(units, pd.api.extensions.ExtensionArray) else pa.table
-            table = frame({"id": units, "arrived": [START] * len(units), "region": ["north"] * len(units)})
-            series.publish(open_source(table, plan.schema, ["id"]))
-        assert [period.sums[0, 0] for period in series._state.periods(0)] == [2, 1]
-
-
-def test_two_names_of_one_number_share_a_total(tmp_path: Path, ledger: Ledger) -> None:
-    plan = make_plan(arrived=None, total=2)
-    table = pa.table({"id": [0.0, 0.0, -0.0, 1.0], "arrived": [START] * 4, "region": ["north"] * 4})
-    with TableSeries.start(plan, tmp_path / "visits.state", ledger) as series:
-        series.publish(open_source(table, plan.schema, ["id"]))
-        assert series._state.periods(0)[0].sums[0, 0] == 1
 
 
 @pytest.mark.slow

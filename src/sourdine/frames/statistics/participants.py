@@ -12,7 +12,8 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.engines.types import Family, family
 from sourdine.frames.source import Beside, Source
 
-_REFUSED, _NAME = "sourdine_refused", "name of a unit"
+_REFUSED, _NAME, _MIDNIGHT = "sourdine_refused", "name of a unit", " 00:00:00"
+_LAST_WHOLE = {"FLOAT": 1 << 24, "DOUBLE": 1 << 53}  # from here on not every whole number has a float
 
 
 def participants(source: Source, column: str, where: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -30,14 +31,18 @@ def participants(source: Source, column: str, where: str) -> tuple[NDArray[Any],
 
 
 def steady_names(source: Source, column: str, units: Sequence[str]) -> list[str]:
-    """The names of units, the same from table to table: 7.0 and 7.00 are 7.
+    """The names of units, the same from table to table: 7.0 and 7.00 are 7, midnight is its day.
 
     One missing number turns a column of whole numbers into fractions where pandas reads it, and all others
-    would be new units by that. Texts stay as they are.
+    would be new units by that; pandas also reads days as times. Texts stay as they are.
     """
-    if family(source.types[column]) not in (Family.FLOAT, Family.DECIMAL):
-        return list(units)
-    return [_number_name(unit) for unit in units]
+    match family(source.types[column]):
+        case Family.FLOAT | Family.DECIMAL:
+            return [_number_name(unit) for unit in units]
+        case Family.TIMESTAMP:
+            return [unit.removesuffix(_MIDNIGHT) for unit in units]
+        case _:
+            return list(units)
 
 
 def _number_name(unit: str) -> str:
@@ -65,5 +70,13 @@ def without(source: Source, column: str, refused: Sequence[str]) -> tuple[Source
 
 
 def _unit_text(source: Source, column: str) -> str:
-    """A unit as text: two that were told by the same one would count as one."""
-    return source.dialect.text(source.dialect.quoted(column), source.types[column])
+    """A unit as text: two that were told by the same one would count as one.
+
+    A float that is too large for its last digit stands for several whole numbers, and is nobody's name: in
+    another table, as the number that it was, the same unit would count once more.
+    """
+    name, kind = source.dialect.quoted(column), source.types[column]
+    text = source.dialect.text(name, kind)
+    if family(kind) is not Family.FLOAT:
+        return text
+    return f"CASE WHEN abs({name}) < {_LAST_WHOLE[kind]} THEN {text} END"

@@ -1,7 +1,10 @@
 """The periods of a series: days, weeks, months, quarters or years from a first day on."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
@@ -28,6 +31,7 @@ class SeriesCalendar:
         if self.length not in LENGTHS:
             raise check.fail("SeriesCalendar", "length", f"be one of {', '.join(LENGTHS)}", self.length)
         check.keep(self, periods=check.integer("SeriesCalendar", "periods", self.periods, 1, MOST_PERIODS))
+        check.keep(self, first=plain_day(self.first))
         begins = (
             self.first.weekday() == 0
             if self.length == "week"
@@ -75,9 +79,11 @@ class SeriesCalendar:
 
     def number(self, name: str) -> int:
         """Which period has a name, or holds a day."""
-        for number in range(1, self.periods + 1):
-            if self.name(number) == name or self.start(number).isoformat() == name:
-                return number
+        if name in (known := [self.name(number) for number in range(1, self.periods + 1)]):
+            return known.index(name) + 1
+        day = _read_day(name)
+        if day is not None and self.first <= day < self.start(self.periods + 1):
+            return bisect_right(range(1, self.periods + 1), day, key=self.start)
         raise InvalidParameter(
             f"The series has no such period. Its first is {self.name(1)}, its last {self.name(self.periods)}."
         )
@@ -87,11 +93,34 @@ class SeriesCalendar:
         return SeriesCalendar(self.length, self.first, periods)
 
 
-def check_over(calendar: SeriesCalendar, number: int, early: bool) -> None:
-    """Refuse to close a period that is not over: a command that runs twice would close the next."""
+def check_over(calendar: SeriesCalendar, number: int, early: bool, zone: str | None = None) -> None:
+    """Refuse to close a period that is not over: a command that runs twice would close the next.
+
+    It is over by the clock of the zone in which records arrive, or else by that of this machine.
+    """
     last = calendar.end(number)
-    if not early and last >= date.today():
+    today = datetime.now(None if zone is None else ZoneInfo(zone)).date()
+    if not early and last >= today:
         raise InvalidParameter(
             f"The period {calendar.name(number)} is not over: it ends with {last}, and what comes in after "
             "it is closed would never count. Publish it then, or say 'early' if nothing more will come."
         )
+
+
+def plain_day(first: Any) -> date:
+    """A day of any library, or the start of one, as a plain date."""
+    is_numpy = getattr(getattr(first, "dtype", None), "kind", None) == "M"
+    day = first.astype("datetime64[us]").item() if is_numpy else first
+    missing = day != day  # noqa: PLR0124 (as it is with the missing time of pandas)
+    if isinstance(day, datetime) and not missing and day.tzinfo is None and day.time() == time():
+        return date(day.year, day.month, day.day)
+    if isinstance(day, date) and not isinstance(day, datetime):
+        return day
+    raise check.fail("SeriesCalendar", "first", "be a day", first)
+
+
+def _read_day(text: str) -> date | None:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").date() if len(text) == len("2026-01-05") else None
+    except ValueError:
+        return None

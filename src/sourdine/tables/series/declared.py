@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.mistakes import Declared, mistake
 from sourdine.mechanisms.correlation import Participation
-from sourdine.tables.series.calendar import SeriesCalendar
+from sourdine.tables.series.calendar import SeriesCalendar, plain_day
 from sourdine.tables.series.views import SeriesView
 
 LATE = ("count", "drop")
@@ -43,11 +44,16 @@ class SeriesBlock(Declared):
     def _listed(cls, block: Any) -> Any:
         if not isinstance(block, dict):
             return block
-        fields = dict(block)
+        fields = {name: _plain_number(value) for name, value in block.items()}
         if isinstance(fields.get("first"), str):
             try:
                 fields["first"] = date.fromisoformat(fields["first"])
             except ValueError:
+                raise ValueError("first must be a day, such as 2026-01-05") from None
+        elif "first" in fields:
+            try:
+                fields["first"] = plain_day(fields["first"])
+            except InvalidParameter:
                 raise ValueError("first must be a day, such as 2026-01-05") from None
         if "publish" in fields:
             views = fields["publish"]
@@ -96,3 +102,8 @@ class SeriesBlock(Declared):
         if self.total is not None:
             return Participation(shared=True)
         return Participation(self.times, self.separation)
+
+
+def _plain_number(value: Any) -> Any:
+    """A whole number of NumPy as one of Python."""
+    return int(value) if isinstance(value, np.integer) else value

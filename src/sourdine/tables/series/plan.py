@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -21,6 +22,7 @@ from sourdine.tables.measurements.group_sums import GroupSums, RecordCounts, Tot
 from sourdine.tables.measurements.measurement import Scope, moved
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
+from sourdine.tables.series.calendar import SeriesCalendar
 from sourdine.tables.series.choice import MatrixChoice, choose_matrix
 from sourdine.tables.series.declared import SeriesBlock
 from sourdine.tables.series.keys import KeyChoice, choose_keys
@@ -121,7 +123,28 @@ class SeriesPlan:
                     f"The series rests on the column '{name}', which is not declared as a date. Declare it: "
                     f'[columns.{name}] type = "date", first = 2026-01-01, last = 2026-12-31.'
                 )
+        self.check_days(self.block.calendar)
         self.lines, self.key_choices  # noqa: B018 (so that what cannot be planned is refused here)
+
+    def check_days(self, calendar: SeriesCalendar) -> None:
+        """Refuse periods in which no record could count, whatever arrives."""
+        for name in (self.block.arrived, self.block.happened if self.block.late == "drop" else None):
+            column = self.schema.columns.get(name or "")
+            if not isinstance(column, Date | Datetime):
+                continue
+            first, last = (date(each.year, each.month, each.day) for each in (column.first, column.last))
+            if calendar.end(1) < first or calendar.start(calendar.periods) > last:
+                raise InvalidParameter(
+                    f"Periods of the series lie outside of the days that the column '{name}' is declared "
+                    f"for, {first} to {last}: records of other days are left out, and nothing would count. "
+                    "Let its 'first' and 'last' hold the whole series, with room if it shall be extended."
+                )
+
+    @property
+    def zone(self) -> str | None:
+        """On whose clock records arrive, if it is declared."""
+        column = self.schema.columns.get(self.block.arrived or "")
+        return column.zone if isinstance(column, Date | Datetime) else None
 
     def _share_delta(self) -> None:
         """Half of delta pays for keys that are chosen privately, unless something else is declared."""

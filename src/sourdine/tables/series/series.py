@@ -222,7 +222,7 @@ class TableSeries(PeriodReader):
             number = closed + 1 if number is None else number
             if number > closed:
                 self._check_next(number, closed)
-                check_over(calendar, number, early)
+                check_over(calendar, number, early, self.plan.zone)
                 self._state.catch_up()
                 days = calendar.start(number), calendar.start(number + 1)
                 with silence("the period is not closed"):
@@ -293,6 +293,7 @@ class TableSeries(PeriodReader):
     def extend(self, periods: int, ledger: Ledger | Path | str) -> None:
         """Pay for a longer horizon; rows that were published stay, and later ones go on from them."""
         longer = check.integer("extend", "periods", periods, self.periods + 1, 1 << 16)
+        self.plan.check_days(self.plan.block.calendar.extended(longer))
         kinds = (NoiseCorrelation.LEVEL, NoiseCorrelation.DENSE)
         if any(line.mechanism.correlation in kinds for line in self.lines):
             raise InvalidParameter(
