@@ -95,6 +95,19 @@ def test_more_records_need_more() -> None:
     assert small.seconds < large.seconds
 
 
+@pytest.mark.parametrize(
+    ("columns", "values", "seconds", "mebibytes"), [(30, 12, 9.7, 1047), (100, 10, 34, 2868)]
+)
+def test_forecasts_are_not_below_what_was_measured(
+    columns: int, values: int, seconds: float, mebibytes: float
+) -> None:
+    """The two large tables of the benchmark, a million rows each, alone on a machine."""
+    declared = {f"c{place}": {"type": "integer", "lower": 0, "upper": values - 1} for place in range(columns)}
+    ours = plan(Schema.read(declared), size=10**6)
+    assert seconds < ours.seconds < 1.5 * seconds
+    assert mebibytes < ours.bytes / 2**20 < 1.5 * mebibytes
+
+
 WRONG = {
     "undeclared": ({"columns": ["height"]}, "not declared"),
     "left out and said": ({"leave_out": ["age"], "bins": {"age": 3}}, "leaves out the column 'age'"),

@@ -35,11 +35,15 @@ MOST_COLUMNS = 512
 MOST_CELLS = 1 << 22  # of one pair
 _MOST_PARTS = 256
 _ROWS = 100_000  # where no size is declared
-_OVERHEAD = 150 << 20  # bytes of an engine that reads a table
+_OVERHEAD = 200 << 20  # bytes of an engine that reads a table
 _ENOUGH = 3  # deviations of the noise of its size that a part must exceed
 _SURELY = 6  # deviations by which the noisy number of records is not exceeded
-_PER_RECORD = 6.5e-9  # seconds to count one record by two blocks of columns, and by what else is done with it
-_PER_CELL = 2.0e-6  # seconds for a cell of a table until it agrees with others
+# seconds, of a core of 2020 or so, on a million rows; fewer take less for each
+_PER_VALUE = 6e-8  # to read one value
+_PER_RECORD = 7e-9  # to count one record by two blocks of columns
+_PER_CELL = 2e-6  # for a cell of a table until it agrees with others
+_PER_EDGE = 4e-3  # for any table until then
+_PER_DRAWN = 2.6e-7  # to draw one value: records are sorted for each column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,7 +336,7 @@ class SyntheticPlan:
     def bytes(self) -> int:
         """About how much memory it needs at most, for the declared number of records, or 100,000."""
         rows, cells = self.size or _ROWS, sorted(self._sizes, reverse=True)
-        of_records = rows * (len(self.names) * 7 + 24)
+        of_records = rows * (len(self.names) * 9 + 24)
         largest = math.prod(cells[:2])
         of_tables = 8 * sum(cells[0] * each for each in cells[1:])
         seeming = _SURELY * min(self._size_deviations) * math.sqrt(len(self.parts))
@@ -345,8 +349,10 @@ class SyntheticPlan:
         rows, packed = self.size or _ROWS, len(blocks(self._sizes))
         cells = sorted(self._sizes, reverse=True)
         tables = sum(cells[0] * each for each in cells[1:]) * len(self.parts)
-        of_rows = (self.block.rows or rows) * len(self.names) * 2e-7
-        return 0.3 + rows * packed * (packed + 1) / 2 * _PER_RECORD + tables * _PER_CELL + of_rows
+        of_records = len(self.names) * _PER_VALUE + packed * (packed + 1) / 2 * _PER_RECORD
+        of_tables = tables * _PER_CELL + len(self.names) * len(self.parts) * _PER_EDGE
+        drawn = (self.block.rows or rows) * len(self.names)
+        return 0.3 + rows * of_records + of_tables + drawn * _PER_DRAWN
 
     @property
     def notes(self) -> tuple[str, ...]:
