@@ -86,6 +86,9 @@ _BLOCKS = {  # of a specification
     "queries": '[[queries]] with name = "people" and ask = ["count"]',
     "table": '[table] with source = "people.csv"',
 }
+_OWN = {  # words that one block alone has
+    "synthetic": ("columns", "leave_out", "target", "bins", "rows", "zeros", "totals", "mark"),
+}
 _MEANT = {  # words of others
     "bounds": "lower and upper",
     "categories": "keys",
@@ -152,7 +155,8 @@ def _unknown(where: str, name: str, path: list[str]) -> str:
     """What is said of a field that nothing knows."""
     if "where" in path:
         return f"The declaration '{where}' is unknown. Write conditions{_example('where', ' like ', where)}."
-    near = [_MEANT[name]] if name in _MEANT else difflib.get_close_matches(name, ["ask", *_EXAMPLES], n=1)
+    known = _OWN.get(where.split(".", maxsplit=1)[0], ("ask", *_EXAMPLES))
+    near = [_MEANT[name]] if name in _MEANT else difflib.get_close_matches(name, known, n=1)
     meant = f" Did you mean '{near[0]}'?" if near and near[0] != name else ""
     return f"The declaration '{where}' is unknown.{meant} Check its spelling, or leave it out."
 

@@ -161,7 +161,20 @@ WRONG = {
     "undeclared": ("bins = { age", 'columns = ["height"]\nbins = { age', "not declared"),
     "no delta": ("delta = 1e-6\n", "", "needs a delta"),
     "a small target": ("[synthetic]", '[synthetic]\ntarget = "town"', "With the target 'town'"),
-    "a word that is none": ("mark =", "marc =", "marc"),
+    "a word that is none": ("mark =", "marc =", "'synthetic.marc' is unknown. Did you mean 'mark'?"),
+    "a word of the table that is none": ("size =", "sise =", "'table.sise' is unknown. Did you mean 'size'?"),
+    "too large a pair": (
+        "[hierarchies.places]",
+        "".join(
+            f"[columns.{name}]\ntype = 'date'\nfirst = 1950-01-01\nlast = 2020-12-31\nperiod = 'day'\n"
+            for name in ("born", "moved")
+        )
+        + "[hierarchies.places]",
+        "Declare fewer bins",
+    ),
+    "too many records for any machine": ("size = 2000", "size = 900000000000", "GiB of memory"),
+    "a target that is no column": ("[synthetic]", '[synthetic]\ntarget = "height"', "not declared"),
+    "a column of numbers without bounds": ("upper = 99\n", "", "upper"),
     "text, and a ledger without a part for keys": (
         "[hierarchies.places]",
         '[columns.pay]\ntype = "text"\n\n[hierarchies.places]',
@@ -183,6 +196,40 @@ def test_what_is_wrong_costs_nothing_and_is_told_once(spec: Path, old: str, new:
     assert err.count("\n") == 1
     assert not (spec.parent / "out").exists()
     assert charges(spec) == 0
+
+
+def test_lines_that_end_in_carriage_returns_alone_are_refused_and_nothing_is_spent(spec: Path) -> None:
+    file = spec.parent / "people.csv"
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r"))
+    code, out, err = run("synthesize", spec, "-o", spec.parent / "out")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "carriage returns alone" in err
+    assert not (spec.parent / "out").exists()
+    assert charges(spec) == 0
+
+
+@pytest.mark.slow  # two processes
+def test_two_commands_at_once_never_overspend(spec: Path) -> None:
+    """The ledger pays for one of them: the other is told so, and writes nothing."""
+    change(spec, "epsilon = 1.0", "epsilon = 1.5")
+    start = "from sourdine.cli import main; main()"
+    folders = [spec.parent / name for name in ("one", "other")]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", start, "synthesize", str(spec), "-o", str(folder), "--no-report"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for folder in folders
+    ]
+    told = [process.communicate()[1] for process in started]
+    codes = [process.returncode for process in started]
+    assert codes.count(0) == 1, told
+    refused = next(place for place, code in enumerate(codes) if code)
+    assert told[refused].count("\n") == 1
+    assert [folder.exists() for folder in folders] == [place != refused for place in range(2)]
+    assert charges(spec) == 1
 
 
 def test_texts_that_nobody_listed_are_drawn_where_the_ledger_has_a_part_for_keys(spec: Path) -> None:
