@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning import Augmentation, Banded, Execution, Step, TrainingPlan, fit, plan
-from sourdine.learning.gradients.noisy_gradient import GRID_STEPS
+from sourdine.learning.noise.noisy_gradient import GRID_STEPS
 from sourdine.mechanisms import RoundedGaussian
 from sourdine.testing import SeededBits
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from sourdine.accounting.dpsgd.training import Sampler as Sampler
     from sourdine.learning.baseline import Repeats as Repeats
     from sourdine.learning.baseline import repeat as repeat
-    from sourdine.learning.best_of_runs import BestOfRuns as BestOfRuns
-    from sourdine.learning.checkpoint import Checkpoint as Checkpoint
     from sourdine.learning.correlation.declared import BLT as BLT
     from sourdine.learning.correlation.declared import Banded as Banded
     from sourdine.learning.correlation.declared import BinaryTree as BinaryTree
@@ -41,13 +39,13 @@ if TYPE_CHECKING:
     from sourdine.learning.gradients.clipping import Flat as Flat
     from sourdine.learning.gradients.clipping import PerLayer as PerLayer
     from sourdine.learning.gradients.engine import Engine as Engine
-    from sourdine.learning.gradients.noisy_gradient import NoisyGradient as NoisyGradient
     from sourdine.learning.gradients.self_test import check as check
     from sourdine.learning.least_squares.solve import Solved as Solved
     from sourdine.learning.least_squares.solve import solve as solve
     from sourdine.learning.memory.dry_run import memory_of as memory_of
     from sourdine.learning.memory.model import Memory as Memory
     from sourdine.learning.models import with_group_norm as with_group_norm
+    from sourdine.learning.noise.noisy_gradient import NoisyGradient as NoisyGradient
     from sourdine.learning.planning import TrainingPlan as TrainingPlan
     from sourdine.learning.planning import plan as plan
     from sourdine.learning.pricing import NoiseForecast as NoiseForecast
@@ -56,9 +54,11 @@ if TYPE_CHECKING:
     from sourdine.learning.result import Progress as Progress
     from sourdine.learning.result import Trained as Trained
     from sourdine.learning.result import card_of as card_of
-    from sourdine.learning.selection import Candidate as Candidate
-    from sourdine.learning.selection import Selected as Selected
-    from sourdine.learning.selection import select_best as select_best
+    from sourdine.learning.running.checkpoint import Checkpoint as Checkpoint
+    from sourdine.learning.selecting.best_of_runs import BestOfRuns as BestOfRuns
+    from sourdine.learning.selecting.selection import Candidate as Candidate
+    from sourdine.learning.selecting.selection import Selected as Selected
+    from sourdine.learning.selecting.selection import select_best as select_best
     from sourdine.learning.step import Step as Step
 
 _HOMES = {
@@ -69,10 +69,10 @@ _HOMES = {
     "BLT": "learning.correlation.declared",
     "Banded": "learning.correlation.declared",
     "BinaryTree": "learning.correlation.declared",
-    "BestOfRuns": "learning.best_of_runs",
-    "Candidate": "learning.selection",
-    "Selected": "learning.selection",
-    "select_best": "learning.selection",
+    "BestOfRuns": "learning.selecting.best_of_runs",
+    "Candidate": "learning.selecting.selection",
+    "Selected": "learning.selecting.selection",
+    "select_best": "learning.selecting.selection",
     "Card": "accounting.certificate.card",
     "Clipping": "learning.gradients.clipping",
     "CsvLog": "learning.evaluation.csv_log",
@@ -84,11 +84,11 @@ _HOMES = {
     "PricedPlan": "learning.pricing",
     "UnitIds": "learning.data.units",
     "Execution": "learning.execution",
-    "Checkpoint": "learning.checkpoint",
+    "Checkpoint": "learning.running.checkpoint",
     "LeastNoise": "learning.correlation.declared",
     "Memory": "learning.memory.model",
     "NoiseForecast": "learning.pricing",
-    "NoisyGradient": "learning.gradients.noisy_gradient",
+    "NoisyGradient": "learning.noise.noisy_gradient",
     "PerLayer": "learning.gradients.clipping",
     "TrainingPlan": "learning.planning",
     "PoissonBatches": "learning.data.batches",

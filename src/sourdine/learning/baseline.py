@@ -22,7 +22,8 @@ from sourdine.learning.data.augmentation import Augmentation, AugmentedExamples
 from sourdine.learning.data.batches import ShuffledBatches
 from sourdine.learning.data.examples import Examples, examples_of
 from sourdine.learning.result import Progress, Trained
-from sourdine.learning.run import MakeOptimizer, ReportProgress
+from sourdine.learning.running.moving import MakeOptimizer
+from sourdine.learning.running.run import ReportProgress
 from sourdine.learning.task import Task, cross_entropy
 
 _AT_ONCE = 1000

@@ -16,7 +16,6 @@ from sourdine.accounting.ledger.ledger import opened
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.learning.checkpoint import Checkpoint
 from sourdine.learning.data.augmentation import Augmentation, AugmentedExamples
 from sourdine.learning.data.examples import Examples, batch_of, examples_of
 from sourdine.learning.data.units import UnitIds
@@ -26,11 +25,13 @@ from sourdine.learning.evaluation.judging import Metric, check_metrics
 from sourdine.learning.exact import usual_places
 from sourdine.learning.execution import Execution, check_execution
 from sourdine.learning.gradients.clipping import Clipping, Flat
-from sourdine.learning.gradients.engine import check_model
+from sourdine.learning.gradients.owners import check_model
 from sourdine.learning.planning import TrainingPlan, check_plan
 from sourdine.learning.planning import plan as price
 from sourdine.learning.result import Progress, Trained
-from sourdine.learning.run import MakeOptimizer, MakeSchedule, ReportProgress, Run
+from sourdine.learning.running.checkpoint import Checkpoint
+from sourdine.learning.running.moving import MakeOptimizer, MakeSchedule
+from sourdine.learning.running.run import ReportProgress, Run
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
 _LEARNING_RATE = 0.5

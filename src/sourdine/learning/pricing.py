@@ -29,8 +29,8 @@ from sourdine.learning.data.batches import (
     ShuffledBatches,
     TruncatedBatches,
 )
-from sourdine.learning.gradients.noisy_gradient import GRID_STEPS, NoisyGradient, rounded_noise
 from sourdine.learning.memory.model import Memory
+from sourdine.learning.noise.noisy_gradient import GRID_STEPS, NoisyGradient, rounded_noise
 
 _KINDS: dict[Sampler, type[Batches]] = {
     Sampler.POISSON: PoissonBatches,

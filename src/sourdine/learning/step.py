@@ -13,7 +13,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
-from sourdine.core.errors import BudgetExceeded, InvalidParameter, SourdineError
+from sourdine.core.errors import BudgetExceeded, InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.correlation.factor import Factor
@@ -23,15 +23,17 @@ from sourdine.learning.devices.counter import counter_gaussian
 from sourdine.learning.devices.exchange import GradientExchange
 from sourdine.learning.devices.processes import Processes, ProcessGone
 from sourdine.learning.devices.wrapping import plain_calls, unwrap
-from sourdine.learning.exact import WholeSums, add_whole_noise, usual_places
+from sourdine.learning.exact import add_whole_noise, usual_places
 from sourdine.learning.gradients.adaptive import WITHIN, NormFollower, QuantileClipping
 from sourdine.learning.gradients.clipping import Clipping, Flat
-from sourdine.learning.gradients.engine import Sums, check_model
-from sourdine.learning.gradients.noise import gaussian, make_noisy_means
-from sourdine.learning.gradients.noisy_gradient import GRID_STEPS, NoisyGradient, rounded_noise
+from sourdine.learning.gradients.engine import Sums
+from sourdine.learning.gradients.owners import check_model
 from sourdine.learning.gradients.self_test import REHEARSED, compare_gradients
-from sourdine.learning.gradients.way import ClippedSums, GradientWay, way_of
+from sourdine.learning.gradients.way import GradientWay
+from sourdine.learning.intake import Intake
 from sourdine.learning.masks import unforeseen
+from sourdine.learning.noise.noisy_gradient import GRID_STEPS, NoisyGradient, rounded_noise
+from sourdine.learning.noise.normal import gaussian, make_noisy_means
 from sourdine.mechanisms.rounded_gaussian import RoundedGaussian
 
 MOST_STEPS = 1 << 40
@@ -123,7 +125,6 @@ class Step:
         else:
             norm = check.rational("Step", "norm", self.clipping.norm)
             self.mechanism = NoisyGradient(sigma=deviations * norm)
-        self._whole: WholeSums | None = None
         self._follower: NormFollower | None = None
         if isinstance(self.clipping, QuantileClipping):
             if exact or correlation is not None or self.processes.several:
@@ -131,9 +132,14 @@ class Step:
                 raise check.fail("Step", "clipping", f"have a fixed norm with {other}", self.clipping)
             self._follower = NormFollower(self.clipping, float(deviations), self.batch_size)
         check_model(model)
-        self._way: GradientWay | None = None
-        self._clipped: ClippedSums | None = None
         self._bits = bits
+        self._intake = Intake(
+            model,
+            self._outer,
+            self.clipping if self._follower is None else self._follower.clipping,
+            places=(self.physical_batch_size or usual_places(model, self.batch_size)) if exact else None,
+            bits=bits,
+        )
         self._wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
         self._exchange = GradientExchange(self.processes, self._wanted)
         self._sums: Sums = {}
@@ -150,8 +156,7 @@ class Step:
     def norm(self, limit: float) -> None:
         if self._follower is not None:
             self._follower.limit = limit
-            if self._clipped is not None:
-                self._clipped.clip_by(self._follower.clipping)
+            self._intake.clip_by(self._follower.clipping)
 
     @classmethod
     def of(
@@ -243,63 +248,20 @@ class Step:
 
     def ready(self, way: GradientWay) -> None:
         """Be told how gradients are taken, by a test on made-up examples: no error then hangs on one."""
-        self._way, self._clipped, self._whole = way, None, None
+        self._intake.ready(way)
 
     def take(self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1) -> None:
-        """Take examples in for a caller that has tested the model and paid.
-
-        Where the model cannot run on a batch it is cut in two, and so on: a unit on which it cannot run alone
-        adds exactly nothing. An error would tell that it is there. Before the step is `ready` what is wrong
-        is told: the batch is then nobody's.
-        """
-        if self.exact:
-            with plain_calls(self._outer):
-                for sums in self._whole_sums(losses, batch).sums(losses, batch, examples_per_unit):
-                    self._add(sums)
-            return
-        count, tested = count_of(batch), self._way is not None
-        try:
-            with plain_calls(self._outer):
-                sums = self._sums_of(losses, batch).add_up(
-                    losses, batch, examples_per_unit=examples_per_unit, strict=not tested
-                )
-        except torch.OutOfMemoryError:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as problem:
-            if "allocate" in str(problem) or (isinstance(problem, SourdineError) and not tested):
-                raise  # what memory holds is no secret of an example
-            units = count // examples_per_unit
-            if units < 2:
-                return
-            half = units // 2 * examples_per_unit
-            self.take(losses, part_of(batch, 0, half), examples_per_unit=examples_per_unit)
-            self.take(losses, part_of(batch, half, count), examples_per_unit=examples_per_unit)
-            return
-        self._add({name: total.to(_wide(total.dtype)) for name, total in sums.items()})
+        """Take examples in for a caller that has tested the model and paid: no error tells of a unit."""
+        for sums in self._intake.sums(losses, batch, examples_per_unit):
+            self._add(sums)
 
     def _add(self, sums: Sums) -> None:
         for name, total in sums.items():
             self._sums[name] = self._sums[name].add_(total) if name in self._sums else total
 
-    def _whole_sums(self, losses: Callable[..., Tensor], batch: Tree) -> WholeSums:
-        if self._whole is None:
-            way = self._way or way_of(self.model, losses, made_up(batch, REHEARSED))
-            places = self.physical_batch_size or usual_places(self.model, self.batch_size)
-            self._whole = WholeSums(self.model, self.clipping, way, places, self._bits)
-        return self._whole
-
     def check_places(self, losses: Callable[..., Tensor], like: Tree, *, examples_per_unit: int = 1) -> None:
         """In exact steps, test that the examples of a batch do not change each other's last digits."""
-        if self.exact:
-            with plain_calls(self._outer):
-                self._whole_sums(losses, like).check(losses, like, examples_per_unit)
-
-    def _sums_of(self, losses: Callable[..., Tensor], batch: Tree) -> ClippedSums:
-        if self._clipped is None:
-            way = self._way or way_of(self.model, losses, made_up(batch, REHEARSED))
-            clipping = self.clipping if self._follower is None else self._follower.clipping
-            self._clipped = ClippedSums(self.model, clipping, way)
-        return self._clipped
+        self._intake.check_places(losses, like, examples_per_unit)
 
     def close(self) -> None:
         """Draw the noise of the step and write the noisy mean to `.grad`."""
@@ -432,8 +394,3 @@ def _function(losses: object) -> Callable[..., Tensor]:
 def _code(losses: object) -> object:
     """What a function does, by its code: one that is written in a loop is another object each time."""
     return getattr(losses, "__code__", losses)
-
-
-def _wide(dtype: torch.dtype) -> torch.dtype:
-    """Sums are float32 at least, whatever the model computes in."""
-    return torch.float64 if dtype == torch.float64 else torch.float32

@@ -6,7 +6,7 @@ from scipy.stats import kstest
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.correlation.factor import BandedFactor, Factor, TreeFactor
 from sourdine.learning.correlation.stream import NoiseStream, stream_of
-from sourdine.learning.gradients.noise import gaussian
+from sourdine.learning.noise.normal import gaussian
 from sourdine.testing import SeededBits
 from tests.learning.correlation.test_factor import FACTORS, matrix_of
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from sourdine.learning.gradients.clipping import Automatic, Clipping, Flat, PerLayer
-from sourdine.learning.gradients.noisy_gradient import GRID_STEPS
 from sourdine.learning.gradients.per_example import GradientRows
 from sourdine.learning.gradients.whole import _exact_squares, whole_sum
+from sourdine.learning.noise.noisy_gradient import GRID_STEPS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from sourdine.audit.textbook import central, quantiles, reports
 from sourdine.audit.textbook.dice import Dice, dice_of
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
-from sourdine.learning.best_of_runs import BestOfRuns
+from sourdine.learning.selecting.best_of_runs import BestOfRuns
 from sourdine.local import (
     GRR,
     OLH,

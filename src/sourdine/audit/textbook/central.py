@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.audit.textbook.dice import Dice, Ints, gaussian, laplace, pick, staircase
-from sourdine.learning.best_of_runs import BestOfRuns
+from sourdine.learning.selecting.best_of_runs import BestOfRuns
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
 from sourdine.mechanisms.correlated import (

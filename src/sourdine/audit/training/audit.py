@@ -29,7 +29,8 @@ from sourdine.learning.execution import Execution, check_execution
 from sourdine.learning.fitting import check_optimizer
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.planning import TrainingPlan, check_plan
-from sourdine.learning.run import MakeOptimizer, ReportProgress
+from sourdine.learning.running.moving import MakeOptimizer
+from sourdine.learning.running.run import ReportProgress
 from sourdine.learning.task import Losses, Task, cross_entropy
 
 CANARIES, GRADIENTS, CONFIDENCE = 2000, 20_000, 0.95

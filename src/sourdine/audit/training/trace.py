@@ -19,7 +19,7 @@ from sourdine.audit.training.probe import TABLE, ProbedExamples
 from sourdine.learning.data.batches import Batches, Indices
 from sourdine.learning.data.trees import Tree
 from sourdine.learning.gradients.way import GradientWay
-from sourdine.learning.run import Run
+from sourdine.learning.running.run import Run
 from sourdine.learning.step import Step
 
 _SAMPLE = 1 << 15  # coordinates of which the noise of every step is kept, and
@@ -103,6 +103,7 @@ class TracedStep(Step):
     def __init__(self, inner: Step, claimed: "TracedRun") -> None:
         self.inner, self.trace, self._examples = inner, claimed.trace, claimed.watched
         self.processes, self._begun, self._follower = inner.processes, True, inner._follower
+        self._intake = inner._intake
         self.clipping, self.batch_size, self.mechanism = inner.clipping, inner.batch_size, inner.mechanism
         self._norm, self._noise_claimed = float(claimed.clipping.norm), claimed.plan.noise_multiplier
         self._divisor, self._rate = claimed.plan.batch_size, claimed.plan.sampling_rate

@@ -24,11 +24,13 @@ from sourdine.learning.data.examples import Examples
 from sourdine.learning.execution import Execution
 from sourdine.learning.fitting import task_of
 from sourdine.learning.gradients.clipping import Clipping, Flat
-from sourdine.learning.gradients.engine import Engine, check_model
+from sourdine.learning.gradients.engine import Engine
+from sourdine.learning.gradients.owners import check_model
 from sourdine.learning.planning import TrainingPlan
 from sourdine.learning.planning import plan as price
 from sourdine.learning.pricing import PricedPlan
-from sourdine.learning.run import MakeOptimizer, ReportProgress
+from sourdine.learning.running.moving import MakeOptimizer
+from sourdine.learning.running.run import ReportProgress
 from sourdine.learning.task import Losses, Task, check_loss
 
 _CHECKS = 8  # that share the false alarm

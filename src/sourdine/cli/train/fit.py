@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sourdine.learning.models import Recipe
     from sourdine.learning.planning import TrainingPlan
     from sourdine.learning.result import Progress
-    from sourdine.learning.run import ReportProgress
+    from sourdine.learning.running.run import ReportProgress
 
 _OWNER = "train fit"
 _PLAIN_BATCH = 64

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sourdine.learning.execution import Execution
     from sourdine.learning.models import Model, Recipe
     from sourdine.learning.planning import TrainingPlan
-    from sourdine.learning.run import MakeOptimizer
+    from sourdine.learning.running.moving import MakeOptimizer
 
 EPSILON = Fraction(1, 1000), 1000
 NOISE = Fraction(1, 10), 10**4

@@ -13,7 +13,7 @@ from sourdine.cli.shared import show
 
 if TYPE_CHECKING:
     from sourdine.learning.result import Progress as Reached
-    from sourdine.learning.run import ReportProgress
+    from sourdine.learning.running.run import ReportProgress
     from sourdine.learning.sweep.settings import Setting, Sweep
 
 

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from sourdine.learning.data.trees import Tree, count_of, part_of
 from sourdine.learning.gradients.calls import wide
 from sourdine.learning.gradients.clipping import Clipping
-from sourdine.learning.gradients.engine import Sums, layers_of
+from sourdine.learning.gradients.engine import Sums
+from sourdine.learning.gradients.owners import layers_of
 from sourdine.learning.gradients.per_example import GradientRows
 
 _FAILURES = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)

@@ -8,15 +8,13 @@ weights and weighted sums follow from what was noted. Nothing stays on the model
 
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
-from torch.nn.utils.parametrize import is_parametrized
 from torch.utils._pytree import tree_map_only
 
 from sourdine.core import check
@@ -25,24 +23,13 @@ from sourdine.learning.gradients.calls import Call, Copied, Noted, tensors, wide
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.entangled import Entangled
 from sourdine.learning.gradients.fallback import expanded, gradients_at, mixes, on_others, outputs
+from sourdine.learning.gradients.owners import Owner, check_model, check_owner, layer_names, owners_of
 from sourdine.learning.gradients.per_example import PerExample, together
 from sourdine.learning.gradients.recurrent.walk import Walked, can_walk, walked
-from sourdine.learning.gradients.rules import RULES
 from sourdine.learning.gradients.uses import check_uses, next_number
 from sourdine.learning.gradients.whole import whole_sum
 
 Sums = dict[str, Tensor]
-_LISTS = (nn.ParameterList, nn.ParameterDict)
-
-
-@dataclass(frozen=True)
-class _Owner:
-    """A layer with trainable parameters, their names in it and in the model, and whether it has no rule."""
-
-    layer: nn.Module
-    where: str
-    names: Mapping[str, str]
-    copied: bool
 
 
 class Engine:
@@ -61,10 +48,10 @@ class Engine:
         """`shared` names layers that are given the same for all examples (`shared_layers`)."""
         self.model, self.clipping = model, clipping
         check_model(model)
-        self._owners = list(_owners(model))
+        self._owners = list(owners_of(model))
         self._shared = frozenset(shared)
         self._known = {id(each): name for name, each in model.named_parameters() if each.requires_grad}
-        self._layers = _layers(self._owners)
+        self._layers = layer_names(self._owners)
 
     def clipped_sum(
         self,
@@ -131,7 +118,7 @@ class Engine:
             examples = check.integer("clipped_sum", "examples", examples, 0, 1 << 40)
         calls: list[Call] = []
         for owner in self._owners:
-            _check_owner(owner)
+            check_owner(owner)
         with self._noting(calls, examples or 0, strict), torch.enable_grad():
             each = losses()
         check_losses(each, examples_per_unit)
@@ -187,7 +174,7 @@ class Engine:
 
 
 @contextmanager
-def _noted(owner: _Owner, calls: list[Call]) -> Iterator[None]:
+def _noted(owner: Owner, calls: list[Call]) -> Iterator[None]:
     """Note the inputs and outputs of a layer."""
     begun: list[int] = []
 
@@ -257,7 +244,7 @@ def _rooted(tensor: Tensor) -> Tensor:
 
 
 @contextmanager
-def _replaced(owner: _Owner, calls: list[Call], *, check: bool) -> Iterator[None]:
+def _replaced(owner: Owner, calls: list[Call], *, check: bool) -> Iterator[None]:
     """Let a layer run on a copy of its parameters for each example, if it does not mix them itself."""
     layer, forward = owner.layer, owner.layer.forward
     before = layer.__dict__.get("forward")
@@ -295,105 +282,6 @@ def _replaced(owner: _Owner, calls: list[Call], *, check: bool) -> Iterator[None
             del layer.forward
         else:
             layer.forward = before
-
-
-def check_model(model: nn.Module) -> None:
-    """Refuse a model that cannot be trained privately as it is, and say which part of it is why."""
-    for name, layer in model.named_modules():
-        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
-            raise InvalidParameter(
-                f"The layer '{name}' is a {type(layer).__name__}, which mixes the examples of a batch, so "
-                "that no gradient belongs to one person alone. Use a GroupNorm: "
-                "sourdine.learning.with_group_norm(model) makes a copy that does."
-            )
-        if getattr(layer, "track_running_stats", False):
-            raise InvalidParameter(
-                f"The layer '{name}' keeps running statistics of the data, which no noise would hide. "
-                "Make it with track_running_stats=False."
-            )
-        if isinstance(layer, nn.Embedding | nn.EmbeddingBag):
-            _check_table(name, layer)
-    if not any(value.requires_grad for value in model.parameters()):
-        raise InvalidParameter(
-            "The model has no parameter to train. Unfreeze some with requires_grad_(True)."
-        )
-
-
-def _check_table(name: str, layer: nn.Embedding | nn.EmbeddingBag) -> None:
-    if layer.max_norm is not None:
-        raise InvalidParameter(
-            f"The layer '{name}' has a 'max_norm', by which it changes the rows that the data look up, and "
-            "no noise would hide which. Make it without."
-        )
-    if layer.scale_grad_by_freq:
-        raise InvalidParameter(
-            f"The layer '{name}' scales gradients by how often a row is looked up in the batch, which mixes "
-            "people. Make it with scale_grad_by_freq=False."
-        )
-
-
-def _owners(model: nn.Module) -> Iterator[_Owner]:
-    """The layers that have trainable parameters of their own."""
-    known = {id(value): name for name, value in model.named_parameters() if value.requires_grad}
-    inside: set[nn.Module] = set()
-    for name, layer in model.named_modules():
-        if layer in inside:
-            continue
-        # these use the parameters of their parts without calling them
-        whole = isinstance(layer, nn.MultiheadAttention) or is_parametrized(layer)
-        if whole:
-            inside.update(layer.modules())
-        lists = [] if whole else [name for name, part in layer.named_children() if isinstance(part, _LISTS)]
-        inside.update(layer.get_submodule(name) for name in lists)  # the module around them uses them
-        own = {
-            local: known[id(value)]
-            for local, value in layer.named_parameters(recurse=whole or bool(lists), remove_duplicate=False)
-            if id(value) in known and (whole or _stands_in(local, lists))
-        }
-        if own:
-            where = name or "the model itself"
-            ruled = type(layer) in RULES
-            inner = any(
-                each.requires_grad
-                for name, part in layer.named_children()
-                if name not in lists
-                for each in part.parameters()
-            )
-            yield _Owner(layer, where, own, copied=not ruled and (whole or not inner))
-
-
-def _stands_in(name: str, lists: Sequence[str]) -> bool:
-    """Whether a parameter is one of a module's own, or in one of its lists."""
-    home = name.rpartition(".")[0]
-    return not home or home in lists
-
-
-def layers_of(model: nn.Module) -> dict[str, str]:
-    """The layer of each parameter that is trained, by its place in the model; one, if several use it."""
-    return _layers(_owners(model))
-
-
-def _layers(owners: Iterable[_Owner]) -> dict[str, str]:
-    layers: dict[str, str] = {}
-    for owner in owners:
-        for name in owner.names.values():
-            layers.setdefault(name, owner.where)
-    return layers
-
-
-def _check_owner(owner: _Owner) -> None:
-    layer, where = owner.layer, owner.where
-    if isinstance(layer, nn.MultiheadAttention | nn.RNNBase) and not layer.batch_first:
-        raise Entangled(
-            f"The layer '{where}' ({type(layer).__name__}) wants the examples of a batch on the second axis. "
-            "Make it with batch_first=True."
-        )
-    own = {name for name, _ in layer.named_parameters(recurse=False)}
-    if type(layer) in RULES and not own <= {"weight", "bias"}:
-        raise Entangled(
-            f"The layer '{where}' makes its weights of others by a hook. Use torch.nn.utils.parametrizations "
-            "instead, or take the hook off."
-        )
 
 
 def _check_apart(calls: Sequence[Call], rows_each: Sequence[int], loss: Tensor) -> None:

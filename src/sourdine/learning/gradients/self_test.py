@@ -13,8 +13,9 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.learning.data.examples import Batch, RepeatedExamples, examples_of
 from sourdine.learning.data.trees import Tree, count_of, part_of
 from sourdine.learning.gradients.clipping import Flat
-from sourdine.learning.gradients.engine import check_losses, check_model
+from sourdine.learning.gradients.engine import check_losses
 from sourdine.learning.gradients.entangled import Entangled
+from sourdine.learning.gradients.owners import check_model
 from sourdine.learning.gradients.uses import check_foreign
 from sourdine.learning.gradients.way import ClippedSums, GradientWay, of_each_example, way_of
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy

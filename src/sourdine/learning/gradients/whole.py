@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from sourdine.learning.gradients.clipping import Clipping
-from sourdine.learning.gradients.noisy_gradient import GRID_STEPS
 from sourdine.learning.gradients.per_example import PerExample
+from sourdine.learning.noise.noisy_gradient import GRID_STEPS
 
 _AT_ONCE = 1 << 20  # numbers whose squares are made at a time
 

@@ -20,9 +20,9 @@ from sourdine.accounting.ledger.ledger import opened
 from sourdine.core.codec import decoded, encoded
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.core.randomness.bits import SYSTEM
-from sourdine.learning.checkpoint import Checkpoint
 from sourdine.learning.pricing import PricedPlan
 from sourdine.learning.result import Trained
+from sourdine.learning.running.checkpoint import Checkpoint
 from sourdine.learning.sweep.settings import Setting, Sweep
 
 _FORMAT = 1

@@ -57,7 +57,7 @@ class NoisyGradient(Mechanism):
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         import torch
 
-        from sourdine.learning.gradients.noise import gaussian
+        from sourdine.learning.noise.normal import gaussian
 
         finite = np.nan_to_num(np.asarray(values, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
         noise: NDArray[np.float32] = gaussian(torch.Size(finite.shape), bits).numpy()

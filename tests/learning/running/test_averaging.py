@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.averaging import Average
+from sourdine.learning.running.averaging import Average
 
 
 def test_it_is_the_recursion() -> None:

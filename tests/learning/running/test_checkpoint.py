@@ -28,8 +28,8 @@ from sourdine.learning import (
     fit,
     plan,
 )
-from sourdine.learning.checkpoint import Checkpoint
 from sourdine.learning.correlation.factor import BandedFactor
+from sourdine.learning.running.checkpoint import Checkpoint
 from sourdine.testing import SeededBits
 from tests.narrow import some
 

@@ -2,17 +2,14 @@
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.optim import LBFGS, Optimizer
-from torch.optim.lr_scheduler import LRScheduler
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.pld.accountant import PLD
@@ -21,8 +18,6 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.learning.averaging import Average
-from sourdine.learning.checkpoint import Checkpoint, State, check_same
 from sourdine.learning.data.augmentation import AugmentedExamples
 from sourdine.learning.data.batches import Batches, IndependentBatches, Indices
 from sourdine.learning.data.examples import Batch, Examples
@@ -30,16 +25,16 @@ from sourdine.learning.data.units import UnitIds
 from sourdine.learning.devices.processes import ALONE, Processes
 from sourdine.learning.evaluation.judging import Judge, Metric
 from sourdine.learning.gradients.clipping import Clipping
-from sourdine.learning.gradients.noisy_gradient import GRID_STEPS
 from sourdine.learning.gradients.way import GradientWay
 from sourdine.learning.masks import unforeseen
+from sourdine.learning.noise.noisy_gradient import GRID_STEPS
 from sourdine.learning.pricing import PricedPlan
 from sourdine.learning.result import Progress, Trained
+from sourdine.learning.running.checkpoint import Checkpoint, State, check_same
+from sourdine.learning.running.moving import MakeOptimizer, MakeSchedule, Moving
 from sourdine.learning.step import Step
 from sourdine.learning.task import Task
 
-MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
-MakeSchedule = Callable[[Optimizer], LRScheduler]
 ReportProgress = Callable[[Progress], None]
 _MARKS = 20  # how often on the way epsilon is computed anew
 _PORTION = 64  # units for each place of an exact step that are read at a time
@@ -77,7 +72,7 @@ class Run:
     def done(self, file: Checkpoint | None, ledger: Ledger | None, purpose: str) -> Trained:
         """Pay, or find in the checkpoint that it was paid; train; hand over."""
         with self.processes.all_or_none():
-            moving = _Moving(self, self.task.model, self.made_step())
+            moving = self._moving(self.task.model, self.made_step())
             if file is None or not file.path.exists():
                 self._rehearse()  # before paying: a mistake costs nothing
             spend = self.plan.spend(self.clipping.norm)
@@ -113,7 +108,7 @@ class Run:
         )
 
     def _begun(
-        self, moving: "_Moving", file: Checkpoint | None, ledger: Ledger | None, spend: Spend, purpose: str
+        self, moving: Moving, file: Checkpoint | None, ledger: Ledger | None, spend: Spend, purpose: str
     ) -> tuple[State, bool]:
         """Pay for a new run, or take up the one in the checkpoint, and say which."""
         state = None if file is None else file.load()
@@ -149,7 +144,7 @@ class Run:
         step = self._step_on(task.model, ALONE, SYSTEM)
         with warnings.catch_warnings(), torch.random.fork_rng():
             warnings.simplefilter("ignore")
-            moving = _Moving(self, task.model, step)
+            moving = self._moving(task.model, step)
             step.ready(self.way)
             tried = self.examples if self.tried is None else self.tried
             each = self._per_unit * self.copies
@@ -168,6 +163,9 @@ class Run:
                     f"{counted(self.plan.steps, 'step')} of the run: {str(problem).rstrip('. ')}. Nothing "
                     "was paid for. Mend what is named there."
                 ) from problem
+
+    def _moving(self, model: nn.Module, step: Step) -> Moving:
+        return Moving(model, step, optimizer=self.optimizer, schedule=self.schedule, averaging=self.averaging)
 
     def made_step(self) -> Step:
         """What clips and adds the noise; an audit has a kind of run of its own, which watches it."""
@@ -249,7 +247,7 @@ class Run:
             return replace(drawn, present=present)
         return drawn
 
-    def _trained(self, moving: "_Moving", state: State, file: Checkpoint | None) -> tuple[Progress, ...]:
+    def _trained(self, moving: Moving, state: State, file: Checkpoint | None) -> tuple[Progress, ...]:
         steps, epoch = self.plan.steps, self._epoch
         every = None if file is None else file.every
         history = [Progress(**each) for each in state.history]
@@ -288,13 +286,13 @@ class Run:
         save(steps)
         return tuple(history)
 
-    def _take(self, units: Indices, moving: "_Moving") -> None:
+    def _take(self, units: Indices, moving: Moving) -> None:
         """One logical batch, or this process's share of it, in physical ones."""
         with moving.step.or_give_up():
             self._take_in(units, moving)
         moving.close()
 
-    def _take_in(self, units: Indices, moving: "_Moving") -> None:
+    def _take_in(self, units: Indices, moving: Moving) -> None:
         size = self.physical_batch_size * (_PORTION if self.plan.exact else 1)
         for start in range(0, len(units), size):
             some = units[start : start + size]
@@ -364,74 +362,9 @@ class Run:
         count = self.plan.batches.training(1.0).uses_until(step)
         return min(most, accountant.epsilon(accountant.repeat(cost, count), self.plan.delta).upper)
 
-    def _judged(self, now: Progress, moving: "_Moving") -> Progress:
+    def _judged(self, now: Progress, moving: Moving) -> Progress:
         """Loss, accuracy and metrics on public data."""
         if self.public is None:
             return now
         with moving.averaged():
             return Judge(self.task, self.public, self.metrics).judged(now)
-
-
-class _Moving:
-    """What changes from step to step."""
-
-    def __init__(self, run: Run, model: nn.Module, step: Step) -> None:
-        self._model, self.step = model, step
-        wanted = [value for value in self._model.parameters() if value.requires_grad]
-        self._optimizer = run.optimizer(wanted)
-        if isinstance(self._optimizer, LBFGS):
-            raise InvalidParameter(
-                "LBFGS looks at the data again and again within one step, and each look would cost. "
-                "Take an optimizer that needs one gradient a step, such as SGD or Adam."
-            )
-        if {id(each) for group in self._optimizer.param_groups for each in group["params"]} - {
-            id(each) for each in wanted
-        }:
-            raise InvalidParameter(
-                "The 'optimizer' must step the parameters that it is given, since a copy of the model is "
-                "trained: it steps others. Write lambda parameters: torch.optim.SGD(parameters, lr=0.1)."
-            )
-        self._schedule = None if run.schedule is None else run.schedule(self._optimizer)
-        self._average = None if run.averaging is None else Average(self._model, run.averaging)
-
-    def close(self) -> None:
-        self.step.close()
-        self._optimizer.step()
-        if self._schedule is not None:
-            self._schedule.step()
-        if self._average is not None:
-            self._average.take()
-
-    def follow_schedule(self, steps: int) -> None:
-        """Let the schedule alone go so many steps, to see that it can."""
-        if self._schedule is not None:
-            for _ in range(steps):
-                self._schedule.step()
-
-    def averaged(self) -> Any:
-        return nullcontext() if self._average is None else self._average.applied()
-
-    def finish(self) -> None:
-        if self._average is not None:
-            self._average.keep()
-        for value in self._model.parameters():
-            value.grad = None
-
-    def parts(self) -> dict[str, Any]:
-        return {
-            "model": self._model.state_dict(),
-            "optimizer": self._optimizer.state_dict(),
-            "schedule": None if self._schedule is None else self._schedule.state_dict(),
-            "average": None if self._average is None else self._average.state(),
-            **({"norm": self.step.norm} if self.step.norm != self.step.clipping.norm else {}),
-        }
-
-    def load(self, parts: dict[str, Any]) -> None:
-        self._model.load_state_dict(parts["model"])
-        self._optimizer.load_state_dict(parts["optimizer"])
-        if self._schedule is not None and parts["schedule"] is not None:
-            self._schedule.load_state_dict(parts["schedule"])
-        self.step.norm = float(parts.get("norm", self.step.clipping.norm))
-        if self._average is not None and parts["average"] is not None:
-            average = parts["average"]
-            self._average.load(average["count"], average["held"])

@@ -16,9 +16,9 @@ from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.learning.best_of_runs import BestOfRuns
 from sourdine.learning.pricing import PricedPlan
 from sourdine.learning.result import Trained
+from sourdine.learning.selecting.best_of_runs import BestOfRuns
 
 
 @dataclass(frozen=True, kw_only=True)

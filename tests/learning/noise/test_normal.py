@@ -6,7 +6,7 @@ import torch
 from scipy.special import kolmogorov, ndtr
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.learning.gradients.noise import gaussian, make_noisy_means
+from sourdine.learning.noise.normal import gaussian, make_noisy_means
 from sourdine.testing import ScriptedBits, SeededBits
 
 ALARM = 1e-6

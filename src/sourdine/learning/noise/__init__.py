@@ -1,0 +1,1 @@
+"""Noise of gradients: drawn, priced, and added."""

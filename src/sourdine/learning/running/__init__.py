@@ -1,0 +1,1 @@
+"""A run of private training, from the payment to the model."""
