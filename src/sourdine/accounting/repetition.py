@@ -83,9 +83,9 @@ def best_epsilon(spends: Sequence[Sequence[Spend]], mean: Fraction | float, delt
     for _ in range(_HALVINGS // 3):
         middle = (low + high) / 2
         least = math.log1p(float(average - 1) * math.exp(middle)) * (1 + 1e-9)
-        found = epsilon(math.exp(middle))
-        best = min(best, max(found, least))
-        low, high = (middle, high) if found > least else (low, middle)
+        epsilon_there = epsilon(math.exp(middle))
+        best = min(best, max(epsilon_there, least))
+        low, high = (middle, high) if epsilon_there > least else (low, middle)
     return with_margin(alone + 2 * best)
 
 

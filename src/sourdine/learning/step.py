@@ -361,7 +361,7 @@ class Step:
             return
         with self.processes.all_or_none():
             look()
-        self.processes.agree(self._facts)
+        self.processes.agree(self.facts)
         with self.processes.all_or_none():
             if self._pay is not None and self.processes.first:
                 self._pay()
@@ -370,7 +370,7 @@ class Step:
             self._exchange.start_alike(self.model)
 
     @property
-    def _facts(self) -> dict[str, str]:
+    def facts(self) -> dict[str, str]:
         """What must be the same in all processes."""
         trained = [f"{name} {tuple(value.shape)} {value.dtype}" for name, value in self._wanted.items()]
         return {

@@ -110,6 +110,7 @@ def trained(case: dict[str, Any], rank: int, processes: Processes) -> dict[str, 
 def stepped(case: dict[str, Any], rank: int, processes: Processes) -> dict[str, Any]:
     """A loop of one's own, over a loader."""
     x, y = data(odd=case.get("odd", False))
+    x = x.to(DTYPES[case.get("dtype", "float32")])  # as a plain loop must
     model = model_of(case, rank)
     outer: nn.Module = model
     if case.get("wrapped"):

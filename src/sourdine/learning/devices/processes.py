@@ -136,7 +136,7 @@ class Processes:
         if not self.several:
             return
         for rank, theirs in enumerate(self._from_all(dict(facts))):
-            if differ := sorted(name for name in {*theirs, *facts} if theirs.get(name) != facts.get(name)):
+            if differ := [name for name in {**facts, **theirs} if theirs.get(name) != facts.get(name)]:
                 raise InvalidParameter(
                     f"The processes of a training must be given the same. Process {rank} has another "
                     f"{differ[0]} than process {self.rank}. Nothing was paid for. Pass the same model, data "

@@ -76,7 +76,9 @@ class Run:
             if file is None or not file.path.exists():
                 self._rehearse()  # before paying: a mistake costs nothing
             spend = self.plan.spend(self.clipping.norm)
-        self.processes.agree(self.settings | {"kind of bits": "secure" if self.bits.secure else "seeded"})
+        if self.processes.several:
+            bits = {"kind of bits": "secure" if self.bits.secure else "seeded"}
+            self.processes.agree(self.settings | bits | moving.step.facts)
         state, resumed = None, False
         with self.processes.all_or_none():
             if self.processes.first:

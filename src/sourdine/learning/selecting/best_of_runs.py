@@ -95,13 +95,13 @@ class BestOfRuns(Mechanism):
                 "learning.select_best."
             )
         mechanism = first[0].mechanism
-        held = np.asarray(values)
-        best = mechanism.sample(held.ravel(), bits)
+        truths = np.asarray(values)
+        best = mechanism.sample(truths.ravel(), bits)
         going = np.flatnonzero(~exact.bernoulli(1 / self.mean, len(best), bits))
         while len(going):
-            best[going] = np.maximum(best[going], mechanism.sample(held.ravel()[going], bits))
+            best[going] = np.maximum(best[going], mechanism.sample(truths.ravel()[going], bits))
             going = going[~exact.bernoulli(1 / self.mean, len(going), bits)]
-        return best.reshape(held.shape)
+        return best.reshape(truths.shape)
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)

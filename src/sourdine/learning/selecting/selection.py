@@ -93,9 +93,9 @@ def select_best(
                 "A candidate must be trained by the plan that it states, and without a ledger: the choice is "
                 "what is paid for. Pass fit(...) the same plan and clipping, and no ledger."
             )
-        found = (_score(trained, score), int(bits.words(1)[0]), place, trained)  # chance decides among equals
-        if best is None or found[:2] > best[:2]:
-            best = found
+        run = (_score(trained, score), int(bits.words(1)[0]), place, trained)  # chance decides among equals
+        if best is None or run[:2] > best[:2]:
+            best = run
         if bool(exact.bernoulli(stop, 1, bits)[0]):
             break
     return Selected(
@@ -109,7 +109,7 @@ def select_best(
 
 
 def _score(trained: Trained, score: Callable[[Trained], float] | None) -> float:
-    found = trained.accuracy if score is None else float(score(trained))
-    if found is None:
+    value = trained.accuracy if score is None else float(score(trained))
+    if value is None:
         raise InvalidParameter("There is nothing to choose by. Train with public=, or pass a score.")
-    return -math.inf if math.isnan(found) else found  # what cannot be compared is worst
+    return -math.inf if math.isnan(value) else value  # what cannot be compared is worst
