@@ -551,3 +551,29 @@ def test_nobody_knows_what_is_dropped() -> None:
     before = torch.get_rng_state()
     assert (run() - run()).abs().max() > 1e-3
     torch.set_rng_state(before)
+
+
+class Reader(nn.Module):
+    """A model that takes its inputs by name and names what it gives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.head = nn.Embedding(9, 4), nn.Linear(4, 2)
+
+    def forward(self, *, input_ids: torch.Tensor, mask: torch.Tensor) -> dict[str, torch.Tensor]:
+        rows = self.table(input_ids) * mask.unsqueeze(-1)
+        return {"logits": self.head(rows.sum(1)), "states": rows}
+
+
+def test_dicts_train_what_tensors_do() -> None:
+    rows = [{"mask": [1, 1, 1], "labels": i % 2, "input_ids": [i % 2, 3, 4]} for i in range(40)]
+    columns = {name: torch.tensor([row[name] for row in rows]) for name in ("input_ids", "mask", "labels")}
+    wanted = TrainingPlan(noise_multiplier=1, delta=1e-3, epochs=2, batch_size=20)
+    model, values = Reader(), []
+    for data in (rows, columns):
+        trained = fit(model, data, wanted, public=data, bits=SeededBits(3))
+        assert trained.accuracy is not None
+        values.append(torch.cat([each.flatten() for each in trained.model.parameters()]))
+    assert torch.equal(*values)
+    with pytest.raises(InvalidParameter, match="columns of the data"):
+        fit(model, rows, wanted, public={"input_ids": [[1, 2, 3]], "labels": [1]})

@@ -18,6 +18,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.data.augmentation import Augmentation, AugmentedExamples
 from sourdine.learning.data.examples import Examples, batch_of, examples_of
+from sourdine.learning.data.named import Collate
 from sourdine.learning.data.units import UnitIds
 from sourdine.learning.devices.placement import Placement
 from sourdine.learning.devices.wrapping import unwrap
@@ -42,6 +43,7 @@ def fit(
     data: object,
     plan: TrainingPlan,
     *,
+    collate: Collate | None = None,
     units: UnitIds | ArrayLike | Iterable[object] | None = None,
     loss: Losses | None = None,
     clipping: Clipping | None = None,
@@ -61,10 +63,14 @@ def fit(
     """Train a copy of a model on sensitive data, within the (epsilon, delta) of a plan.
 
     `data` is (inputs, targets), a torch Dataset, or a DataLoader, whose dataset is then sampled anew, in
-    batches of its size unless the plan states one. The ledger, or the one in a file, is charged before an
-    example is looked at.
+    batches of its size unless the plan states one. Items may be dicts, as data sets and tokenizers of Hugging
+    Face give them, or the data one dict of tensors: the column 'labels' is the target, and the others are
+    arguments of the model, of which the loss is given the `logits` if it names some. The first item tells
+    keys, shapes and types; one that is unlike it adds nothing. The ledger, or the one in a file, is charged
+    before an example is looked at.
 
     - `plan`: the budget, the length of the run and how batches are drawn.
+    - `collate`: makes tensors of a list of items, which is one at a time, padded to a stated length.
     - `units`: an id for each example, whose examples are protected together; `UnitIds` says how many of one
       id may count each time, one unless told.
     - `loss`: gives one number for each example; cross entropy unless told.
@@ -90,9 +96,10 @@ def fit(
     how = check_execution("fit", execution)
     model, processes = unwrap(model, how.processes)
     with processes.all_or_none():
-        task = task_of(model, loss, how.placement)
+        examples = examples_of(data, collate)
+        shown_public = None if public is None else _alike(examples_of(public, collate), examples)
+        task = task_of(model, loss, how.placement, examples.names)
         check_optimizer("fit", optimizer)
-        examples = examples_of(data)
         owners = _owners(units, examples)
         present = examples.size if owners is None else len(owners)
         wanted = check_plan("fit", plan)
@@ -128,7 +135,7 @@ def fit(
             physical_batch_size=physical,
             way=prepared.way,
             tried=prepared.tried,
-            public=None if public is None else examples_of(public),
+            public=shown_public,
             metrics=check_metrics(metrics, public),
             progress=_all_of(progress),
             bits=bits,
@@ -172,12 +179,27 @@ def augmented(
     return AugmentedExamples(examples, augmentation, bits), augmentation.copies
 
 
-def task_of(model: nn.Module, loss: Losses | None, placement: Placement | None = None) -> Task:
+def _alike(public: Examples, examples: Examples) -> Examples:
+    """Public examples, of which a model is asked the same."""
+    if public.names != examples.names:
+        raise InvalidParameter(
+            "The 'public' examples of fit must have the columns of the data. Give both the same, by the same "
+            "names."
+        )
+    return public
+
+
+def task_of(
+    model: nn.Module,
+    loss: Losses | None,
+    placement: Placement | None = None,
+    names: tuple[str, ...] | None = None,
+) -> Task:
     """A copy of a model to train and its loss, or why it cannot be trained privately."""
     check_model(model)
     where = Placement() if placement is None else placement
     copied = where.put(copy.deepcopy(model)).train()
-    return Task(copied, cross_entropy if loss is None else check_loss(loss), where.autocast)
+    return Task(copied, cross_entropy if loss is None else check_loss(loss), where.autocast, names)
 
 
 def check_optimizer(owner: str, optimizer: object) -> None:

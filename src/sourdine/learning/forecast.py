@@ -54,7 +54,8 @@ def measure(
     examples_per_unit = check.integer("measure", "examples_per_unit", examples_per_unit, 1, 1 << 20)
     where = Placement(device=device, dtype=dtype)
     losses = cross_entropy if loss is None else check_loss(loss)
-    task = Task(where.put(copy.deepcopy(model)).train(), losses, where.autocast)
+    examples = examples_of(data)
+    task = Task(where.put(copy.deepcopy(model)).train(), losses, where.autocast, examples.names)
     room = int(_SHARE * free_memory(next(task.model.parameters()).device)) if memory is None else memory
     step = Step(
         task.model,
@@ -64,7 +65,6 @@ def measure(
         clipping=Flat() if clipping is None else clipping,
         processes=ALONE,
     )
-    examples = examples_of(data)
     if way is None and not where.without_numbers:
         way = way_of(task.model, task.losses, (examples.made_up(REHEARSED),))
     way = way or GradientWay()

@@ -1,6 +1,6 @@
 """A model and its loss for each example: what a batch is asked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -48,6 +48,7 @@ class Task:
     model: nn.Module
     loss: Losses
     autocast: torch.dtype | None = None  # what layers compute in, if not in what parameters are made of
+    names: tuple[str, ...] | None = None  # of the model's arguments, if examples are dicts
 
     def losses(self, batch: Batch, weights: Tensor | None = None) -> Tensor:
         """One loss for each example, times its weight."""
@@ -67,7 +68,16 @@ class Task:
         tensors = [each.to(like if each.is_floating_point() else like.device) for each in inputs]
         wanted = targets.to(like) if targets.is_floating_point() else targets.to(like.device, torch.int64)
         with torch.autocast(like.device.type, dtype=self.autocast, enabled=self.autocast is not None):
-            outputs = self.model(*tensors)
+            if self.names is None:
+                outputs = self.model(*tensors)
+            else:
+                outputs = _logits(self.model(**dict(zip(self.names, tensors, strict=True))))
         if self.autocast is not None and isinstance(outputs, Tensor):
             outputs = outputs.to(like.dtype)
         return outputs, wanted
+
+
+def _logits(outputs: object) -> Tensor:
+    """The scores among named outputs, as models that take dicts give them; else what was given."""
+    named = isinstance(outputs, Mapping) and "logits" in outputs
+    return outputs["logits"] if named else outputs  # type: ignore[index,return-value]

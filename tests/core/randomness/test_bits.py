@@ -63,3 +63,7 @@ def test_seeded_words_are_one_stream_however_they_are_asked_for() -> None:
     for count in (1, 2, 3, 0, 500, 7, 511, 512, 513, 4, 1000, 1, 600):
         assert np.array_equal(bits.words(count), whole[seen : seen + count])
         seen += count + count % 2
+
+
+def test_words_of_the_system_may_be_changed() -> None:
+    assert all(SYSTEM.words(count).flags.writeable for count in (1, 3, 5000))  # else torch warns

@@ -41,7 +41,7 @@ class SystemBits:
     def words(self, count: int, /) -> NDArray[np.uint64]:
         size = 8 * count
         if size <= _DIRECT:
-            return np.frombuffer(os.urandom(size), dtype=np.uint64)
+            return np.frombuffer(bytearray(os.urandom(size)), dtype=np.uint64)  # which its owner may change
         return keystream(os.urandom(32), size).view(np.uint64)
 
 

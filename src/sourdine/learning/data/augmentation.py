@@ -128,6 +128,7 @@ class AugmentedExamples(Examples):
             bits,
             examples.size,
         )
+        self.names = examples.names
         if examples.like()[0].ndim != 4:
             raise InvalidParameter(
                 "Only images can be augmented, with the axes colours, height and width; these examples have "

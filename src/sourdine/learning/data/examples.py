@@ -1,9 +1,10 @@
 """Examples by their places, from whatever holds them; a foreign loader never draws the batches."""
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 import torch
@@ -22,16 +23,28 @@ from torch.utils.data import (
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.data.batches import Indices
+from sourdine.learning.data.named import Collate, halved, named_tensors, one_of
 
 Batch = tuple[Tensor, ...]
 Data = Sequence[ArrayLike | Tensor] | Dataset[Any] | DataLoader[Any]
-_FORM = "It must be (inputs, targets), a torch Dataset with a length, or a DataLoader over one."
+_FORM = (
+    "It must be (inputs, targets), a dict of tensors with the targets as 'labels', a Dataset with a length, "
+    "or a DataLoader over one."
+)
+
+
+class SizedItems(Protocol):
+    """What has a length and gives items by number, as data sets of other libraries do."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: int, /) -> object: ...
 
 
 class Examples(ABC):
     """Examples that can be asked for by place. The last tensor of a batch holds the targets."""
 
     size: int
+    names: tuple[str, ...] | None = None  # of all but the last tensor, where examples are dicts
 
     @abstractmethod
     def batch(self, places: Indices) -> Batch:
@@ -57,7 +70,8 @@ class Examples(ABC):
 class Tensors(Examples):
     """Examples in tensors or arrays of equal length."""
 
-    def __init__(self, *tensors: ArrayLike | Tensor) -> None:
+    def __init__(self, *tensors: ArrayLike | Tensor, names: tuple[str, ...] | None = None) -> None:
+        self.names = names
         self._tensors = tuple(each if isinstance(each, Tensor) else _tensor(each) for each in tensors)
         sizes = {len(each) if each.ndim else 0 for each in self._tensors}
         if len(sizes) != 1 or sizes == {0}:
@@ -75,16 +89,20 @@ class Tensors(Examples):
 
 
 class Items(Examples):
-    """Examples of a torch Dataset, fetched and collated one by one.
+    """Examples of a Dataset, fetched and collated one by one, as pairs or as dicts.
 
     A function that collates many may make one depend on the others, as when all are padded to the longest.
     """
 
-    def __init__(self, dataset: Dataset[Any], collate: Callable[[list[Any]], Any] = default_collate) -> None:
+    def __init__(self, dataset: "SizedItems | Dataset[Any]", collate: Collate | None = None) -> None:
         self._dataset, self._collate = dataset, collate
         self.size = len(dataset)  # type: ignore[arg-type]
         if self.size < 1:
             raise InvalidParameter("The data must hold at least one example.")
+        first = self._collated(0)
+        if isinstance(first, Mapping):
+            self.names = named_tensors(first)[0]
+            self._warn_of_lengths()
 
     def batch(self, places: Indices) -> Batch:
         each = [self._one(int(place)) for place in places]
@@ -110,14 +128,41 @@ class Items(Examples):
         batch = tuple(torch.cat(parts) for parts in zip(*each, strict=True))
         return batch, None if bool(fits.all()) else fits
 
+    def _collated(self, place: int) -> object:
+        item: object = self._dataset[place]
+        if self._collate is not None:
+            return self._collate([item])
+        return one_of(item) if isinstance(item, Mapping) else default_collate([item])
+
+    def _warn_of_lengths(self) -> None:
+        """Say beforehand that a collator leaves lengths as they are; made from the first example alone."""
+        item: object = self._dataset[0]
+        if self._collate is None or not isinstance(item, Mapping):
+            return
+        try:
+            shorter = named_tensors(_mapping(self._collate([halved(item)])))[1]
+        except Exception:  # it takes no other lengths: so there are none
+            return
+        if [each.shape for each in shorter] != [each.shape for each in self.like()]:
+            warnings.warn(
+                "The 'collate' of fit leaves each example at a length of its own. Examples of another length "
+                "than the first add nothing to the training. Pad all to one stated length, for instance with "
+                "padding='max_length' and max_length=.",
+                stacklevel=4,
+            )
+
     def _one(self, place: int) -> Batch:
-        batch = self._collate([self._dataset[place]])
+        batch = self._collated(place)
+        if self.names is not None:
+            names, batch = named_tensors(_mapping(batch))
+            if names != self.names:
+                raise InvalidParameter("The examples of the data must all be dicts with the same keys.")
         if not isinstance(batch, list | tuple) or not all(
             isinstance(each, Tensor) and each.shape[:1] == (1,) for each in batch
         ):
             raise InvalidParameter(
-                "An example of the data must be a pair of an input and a target, each a tensor or a number. "
-                "Wrap the Dataset so that it gives such pairs."
+                "An example of the data must be a pair of an input and a target, each a tensor or a number, "
+                "or a dict of those with the target as 'labels'. Wrap the Dataset so that it gives such ones."
             )
         return tuple(batch)
 
@@ -133,7 +178,7 @@ class RepeatedExamples(Examples):
     """A few public examples, over and over."""
 
     def __init__(self, examples: Examples) -> None:
-        self._examples, self.size = examples, examples.size
+        self._examples, self.size, self.names = examples, examples.size, examples.names
 
     def batch(self, places: Indices) -> Batch:
         return self._examples.batch(places)
@@ -145,29 +190,38 @@ class RepeatedExamples(Examples):
         return self._examples.batch(np.arange(count) % self.size)
 
 
-def examples_of(data: object) -> Examples:
+def examples_of(data: object, collate: Collate | None = None) -> Examples:
     """The examples of anything that `fit` takes, or why they cannot be drawn as the accounting needs.
+
+    `collate` makes tensors of a list of items; it is called for one at a time.
 
     >>> examples_of((np.zeros((5, 3)), np.zeros(5))).size
     5
     """
     if isinstance(data, Examples):
         return data
+    if collate is not None and not callable(collate):
+        raise check.fail("fit", "collate", "be a function of a list of items", collate)
     if isinstance(data, DataLoader):
-        return _of_loader(data)
+        return _of_loader(data, collate)
     if isinstance(data, IterableDataset):
         raise InvalidParameter(
             "An IterableDataset gives examples in its own order, so none can be drawn with a known chance. "
             "Use a Dataset with a length."
         )
-    if isinstance(data, TensorDataset):
+    if isinstance(data, TensorDataset) and collate is None:
         return Tensors(*data.tensors)
     if isinstance(data, Dataset):
         if not hasattr(data, "__len__"):
             raise InvalidParameter(
                 "A Dataset must have a length, so that examples can be drawn. Give it one."
             )
-        return Items(data)
+        return Items(data, collate)
+    if isinstance(data, Mapping):
+        names, tensors = named_tensors({name: _column(name, each) for name, each in data.items()})
+        return Tensors(*tensors, names=names)
+    if _gives_items(data, collate):
+        return Items(data, collate)
     if isinstance(data, tuple | list) and len(data) >= 2:
         return Tensors(*data)
     raise InvalidParameter(f"The 'data' of fit cannot be a {type(data).__name__}. {_FORM}")
@@ -178,7 +232,16 @@ def batch_of(data: object) -> int | None:
     return data.batch_size if isinstance(data, DataLoader) else None
 
 
-def _of_loader(loader: DataLoader[Any]) -> Examples:
+def _gives_items(data: object, collate: Collate | None) -> TypeGuard[SizedItems]:
+    """Whether something is asked for items by number: a list of dicts, or a data set of another library."""
+    if isinstance(data, tuple | list):
+        return bool(data) and (collate is not None or isinstance(data[0], Mapping))
+    if isinstance(data, str | bytes | np.ndarray | Tensor):
+        return False
+    return hasattr(data, "__len__") and hasattr(data, "__getitem__") and not hasattr(data, "dtypes")
+
+
+def _of_loader(loader: DataLoader[Any], collate: Collate | None = None) -> Examples:
     """The dataset of a loader whose order says nothing; its own batches are not used."""
     if isinstance(loader.dataset, IterableDataset) or loader.batch_size is None:
         raise InvalidParameter(
@@ -192,9 +255,27 @@ def _of_loader(loader: DataLoader[Any]) -> Examples:
             f"This DataLoader draws by a {type(loader.sampler).__name__}, for which no epsilon is known. "
             "Pass its dataset: batches are then drawn as the accounting needs."
         )
-    if loader.collate_fn is not default_collate:
+    if loader.collate_fn is not default_collate and collate is None:
         return Items(loader.dataset, loader.collate_fn)
-    return examples_of(loader.dataset)
+    return examples_of(loader.dataset, collate)
+
+
+def _column(name: object, values: object) -> Tensor:
+    """One column of data that are given as a dict."""
+    if isinstance(values, Tensor):
+        return values
+    if isinstance(values, Sequence | np.ndarray) and not isinstance(values, str | bytes):
+        return _tensor(values)
+    raise InvalidParameter(
+        f"The {name!r} of the 'data' of fit is a {type(values).__name__}, and not a tensor. Pass one table "
+        "of examples, such as one split of a data set, with columns of numbers alone."
+    )
+
+
+def _mapping(batch: object) -> Mapping[str, object]:
+    if not isinstance(batch, Mapping):
+        raise InvalidParameter("The examples of the data must all be dicts with the same keys.")
+    return batch
 
 
 def _tensor(values: ArrayLike) -> Tensor:

@@ -39,8 +39,8 @@ def check(model: nn.Module, loss: Losses | None, example: object, *, made_up: bo
     >>> check(nn.Linear(3, 2), None, (torch.zeros(1, 3), torch.zeros(1, dtype=torch.int64)))
     """
     check_model(model)
-    task = Task(model, cross_entropy if loss is None else check_loss(loss))
     examples = examples_of(example)
+    task = Task(model, cross_entropy if loss is None else check_loss(loss), names=examples.names)
     tried = examples if made_up else RepeatedExamples(examples)
     remedy = "Pass a few public examples with made_up=False if made-up ones cannot be right."
     self_test(task, tried.made_up(REHEARSED), remedy=remedy)

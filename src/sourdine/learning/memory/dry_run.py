@@ -53,9 +53,10 @@ def cycle(
     later: bool = True,
     autocast: torch.dtype | None = None,
     way: GradientWay | None = None,
+    names: tuple[str, ...] | None = None,
 ) -> None:
     """Train for one step or, with `later`, for two, of which the second takes its batch in two parts."""
-    task = Task(model().train(), loss, autocast)
+    task = Task(model().train(), loss, autocast, names)
     watch(Stage.MODEL)
     taken = batch()
     watch(Stage.BATCH)
@@ -163,7 +164,7 @@ def memory_of(
     model = model if device is dtype is None else where.put(copy.deepcopy(model))
     examples, losses = examples_of(data), cross_entropy if loss is None else check_loss(loss)
     if private and way is None and not where.without_numbers:
-        task = Task(copy.deepcopy(model).train(), losses, where.autocast)
+        task = Task(copy.deepcopy(model).train(), losses, where.autocast, examples.names)
         way = way_of(task.model, task.losses, (examples.made_up(REHEARSED),))
     dry = _Dry(
         model=model,
@@ -219,6 +220,7 @@ class _Dry:
                 private=self.private,
                 examples_per_unit=self.examples_per_unit,
                 autocast=self.autocast,
+                names=self.examples.names,
                 way=self.way,
             )
         return taken.stages
