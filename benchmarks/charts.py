@@ -119,11 +119,44 @@ def estimators_figures(measures: Measures) -> dict[str, Figure]:
     return found
 
 
+def synthetic_figures(measures: Measures) -> dict[str, Figure]:
+    """How far pairs of columns lie from the real ones, by method and epsilon."""
+    rows: list[Row] = []
+    for each in measures:
+        runs = [run["two"] for run in each["runs"] if run["two"] is not None]
+        if runs:
+            mean, off = statistics.fmean(runs), statistics.stdev(runs) if len(runs) > 1 else 0.0
+            who = each["method"].replace("ours", "Sourdine")
+            rows.append(
+                {"epsilon": each["epsilon"], "two": mean, "who": who, "low": mean - off, "high": mean + off}
+            )
+    names = tuple(dict.fromkeys(str(row["who"]) for row in rows))
+    least = {row["who"]: float(row["two"] or 0) for row in reversed(rows)}  # at the first epsilon
+    other = min((value for who, value in least.items() if "MST" in str(who)), default=None)
+    beside = "" if other is None else f", with the best peer {other:.3f}"
+    return {
+        "synthetic": Figure(
+            title=f"Adult at epsilon {rows[0]['epsilon']:g}: pairs of synthetic columns lie "
+            f"{least['Sourdine']:.3f} from the real ones, {least['Sourdine, target']:.3f} with a "
+            f"target{beside}",
+            chart=draw_lines(
+                rows,
+                x=Axis(field="epsilon", title="epsilon, log scale", log=True, ticks=(1, 3)),
+                y=Axis(field="two", title="total variation, mean of all pairs and runs", form=".2f"),
+                series=Series(field="who", names=names),
+                bars=Band(lower="low", upper="high"),
+            ),
+            note="Less is closer. Bars are one deviation of the runs, where there are several.",
+        )
+    }
+
+
 FIGURES: Mapping[str, Callable[[Measures], dict[str, Figure]]] = {
     "estimators": estimators_figures,
     "growth": growth_figures,
     "keys": keys_figures,
     "quantiles": quantiles_figures,
+    "synthetic": synthetic_figures,
 }
 
 

@@ -105,13 +105,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one run of each, and no peers")
     parser.add_argument("--only", help="methods that begin so")
     parser.add_argument("--runs", type=int, default=RUNS, help="runs of each")
-    parser.add_argument("--large", action="store_true", help="large tables instead: time and memory")
+    parser.add_argument("--large", action="store_true", help="large tables alone: time and memory")
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write every measure here")
     parser.add_argument("--resume", action="store_true", help="keep the measures that are in PATH already")
     options = parser.parse_args()
     console = Console(width=140)
     if options.large:
-        subprocess.run([sys.executable, "-m", "benchmarks.synthetic.large"], cwd=ROOT, check=True)
+        large(console)
         return
     if not (DATA / "adult").is_dir():
         parser.exit(1, f"The table is not in {DATA}. Set DATA to a folder with adult.\n")
@@ -132,6 +132,14 @@ def main() -> None:
                 options.json.write_text(json.dumps(results, indent=2) + "\n")
     order = [name for name, *_ in METHODS]
     show(sorted(results, key=lambda each: order.index(each["method"])), console)
+    if not (options.quick or options.only):
+        large(console)
+
+
+def large(console: Console) -> None:
+    """Large tables, each in a process of its own."""
+    words = [sys.executable, "-m", "benchmarks.synthetic.large"]
+    console.print(subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
 
 
 def show(results: list[Result], console: Console) -> None:

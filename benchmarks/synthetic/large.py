@@ -57,7 +57,11 @@ def main() -> None:
         words = [sys.executable, "-m", "benchmarks.synthetic.large", name]
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
         told = json.loads(done.stdout.strip().splitlines()[-1])
-        print(name, {key: round(value, 2) for key, value in told.items()})
+        print(
+            f"{name}: {told['seconds']:.1f} s (forecast {told['forecast']:.1f}), "
+            f"{told['memory']:.0f} MB (forecast {told['forecast memory']:.0f}, {told['data']:.0f} before), "
+            f"{told['true edges']:.0%} of the true edges"
+        )
 
 
 if __name__ == "__main__":
