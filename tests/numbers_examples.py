@@ -886,6 +886,7 @@ LEARNING = {
         learning.QuantileClipping(norm=2).sine, noise_multiplier=2, batch_size=100
     ),
     "learning.CsvLog": of(_csv_log, every=3),
+    "learning.EarlyStopping": of(learning.EarlyStopping, patience=3, least=0.125),
     "learning.Engine.clipped_sum": of(partial(_sum_by, "clipped_sum"), examples=40, examples_per_unit=2),
     "learning.Engine.gradients_of": of(
         partial(_sum_by, "gradients_of"), unit=1, examples=40, examples_per_unit=2

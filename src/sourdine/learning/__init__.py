@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sourdine.learning.devices.processes import Processes as Processes
     from sourdine.learning.devices.processes import ProcessGone as ProcessGone
     from sourdine.learning.evaluation.csv_log import CsvLog as CsvLog
+    from sourdine.learning.evaluation.stopping import EarlyStopping as EarlyStopping
     from sourdine.learning.execution import Execution as Execution
     from sourdine.learning.fitting import fit as fit
     from sourdine.learning.forecast import measure as measure
@@ -76,6 +77,7 @@ _HOMES = {
     "Card": "accounting.certificate.card",
     "Clipping": "learning.gradients.clipping",
     "CsvLog": "learning.evaluation.csv_log",
+    "EarlyStopping": "learning.evaluation.stopping",
     "CyclicBatches": "learning.data.batches",
     "Engine": "learning.gradients.engine",
     "FixedBatches": "learning.data.batches",
@@ -129,6 +131,7 @@ __all__ = [  # noqa: RUF022  (by plain order)
     "Checkpoint",
     "Clipping",
     "CsvLog",
+    "EarlyStopping",
     "CyclicBatches",
     "Engine",
     "Execution",

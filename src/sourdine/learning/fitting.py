@@ -23,6 +23,7 @@ from sourdine.learning.data.units import UnitIds
 from sourdine.learning.devices.placement import Placement
 from sourdine.learning.devices.wrapping import unwrap
 from sourdine.learning.evaluation.judging import Metric, check_metrics
+from sourdine.learning.evaluation.stopping import EarlyStopping, check_stopping
 from sourdine.learning.exact import usual_places
 from sourdine.learning.execution import Execution, check_execution
 from sourdine.learning.gradients.clipping import Clipping, Flat
@@ -53,6 +54,7 @@ def fit(
     augmentation: Augmentation | None = None,
     public: object = None,
     metrics: Mapping[str, Metric] | None = None,
+    stopping: EarlyStopping | None = None,
     checkpoint: Checkpoint | Path | str | None = None,
     execution: Execution | None = None,
     progress: ReportProgress | Sequence[ReportProgress] | None = None,
@@ -80,6 +82,7 @@ def fit(
     - `augmentation`: how images are changed at random before a gradient is taken; it costs no epsilon.
     - `public`: examples that are nobody's secret, to tell accuracy on after each epoch.
     - `metrics`: functions of outputs and targets by name, told on the public examples beside accuracy.
+    - `stopping`: a rule that ends the run early by what public examples tell; the plan is paid as a whole.
     - `checkpoint`: a file; a run that was killed goes on from it, is paid once and costs the same epsilon.
       It is written after each epoch; `Checkpoint` may say more often.
     - `execution`: on which device, how much at once and by how many processes, which changes no price.
@@ -137,6 +140,7 @@ def fit(
             tried=prepared.tried,
             public=shown_public,
             metrics=check_metrics(metrics, public),
+            stopping=check_stopping(stopping, public, metrics or ()),
             progress=_all_of(progress),
             bits=bits,
             processes=processes,

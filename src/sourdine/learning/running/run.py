@@ -2,7 +2,7 @@
 
 import copy
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -24,6 +24,7 @@ from sourdine.learning.data.examples import Batch, Examples
 from sourdine.learning.data.units import UnitIds
 from sourdine.learning.devices.processes import ALONE, Processes
 from sourdine.learning.evaluation.judging import Judge, Metric
+from sourdine.learning.evaluation.stopping import EarlyStopping
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.way import GradientWay
 from sourdine.learning.masks import unforeseen
@@ -67,6 +68,7 @@ class Run:
     tried: Examples | None = None  # public examples to rehearse with, if made-up ones cannot be right
     copies: int = 1  # of each example in a batch, which count as one
     metrics: Mapping[str, Metric] = field(default_factory=dict)
+    stopping: EarlyStopping | None = None  # a rule that ends it early, by public examples
     processes: Processes = ALONE  # which call `done` alike; the first has the ledger and the checkpoint
 
     def done(self, file: Checkpoint | None, ledger: Ledger | None, purpose: str) -> Trained:
@@ -210,6 +212,8 @@ class Run:
             more["correlation"] = self.plan.factor.identity
         if self.plan.exact:
             more["exact"] = f"grid of {GRID_STEPS} steps"
+        if self.stopping is not None:
+            more["stopping"] = self.stopping.words
         return {
             "size": str(self.plan.size),
             "batch": str(self.plan.batch_size),
@@ -272,6 +276,8 @@ class Run:
             history.append(self._judged(self._at(done), moving))
         drawn = self._batches.draw(self.bits, after=done)
         for step in range(done + 1, steps + 1):
+            if self._ends(step - 1, history):
+                return tuple(history)
             units = self.processes.places(next(drawn) if self.processes.first else None)
             self._take(self.processes.share(units), moving)
             if not self.processes.first:
@@ -287,6 +293,12 @@ class Run:
                 self.progress(now)
         save(steps)
         return tuple(history)
+
+    def _ends(self, done: int, history: Sequence[Progress]) -> bool:
+        """Whether the rule ends the run after an epoch; the first process judges, and all end together."""
+        if self.stopping is None or done == 0 or done % self._epoch:
+            return False
+        return self.processes.from_first(self.stopping.ends(history) if self.processes.first else None)
 
     def _take(self, units: Indices, moving: Moving) -> None:
         """One logical batch, or this process's share of it, in physical ones."""
