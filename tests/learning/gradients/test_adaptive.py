@@ -1,15 +1,29 @@
 """A norm that follows a quantile: no unit's vector is longer for it, and the share is found under noise."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import QuantileClipping, Step
+from sourdine.learning import (
+    Banded,
+    Checkpoint,
+    Execution,
+    Processes,
+    Progress,
+    QuantileClipping,
+    Step,
+    Trained,
+    TrainingPlan,
+    fit,
+)
 from sourdine.learning.gradients.adaptive import WITHIN, FollowingNorm
+from sourdine.learning.gradients.way import GradientWay
 from sourdine.testing import SeededBits
+from tests.narrow import some
 
 
 def step_of(model: nn.Module, clipping: QuantileClipping, *, noise: float = 1.0, steps: int = 1) -> Step:
@@ -84,3 +98,76 @@ def test_fixed_norms_only_with_exact_steps() -> None:
             clipping=QuantileClipping(),
             exact=True,
         )
+
+
+def test_units_run_one_at_a_time_count_alike() -> None:
+    sums = []
+    for way in (GradientWay(), GradientWay(reason="they mix")):
+        torch.manual_seed(1)
+        model = nn.Linear(3, 1)
+        step = step_of(model, QuantileClipping(norm=0.5))
+        step.ready(way)
+        step.take(losses(model), (torch.tensor([[0.1, 0, 0], [0, 8.0, 0], [9.0, 0, 0], [0, 0, torch.nan]]),))
+        sums.append(step._sums)
+    assert float(sums[0][WITHIN]) == float(sums[1][WITHIN]) == -4.0  # a bias alone is as long as 1
+    for name in ("weight", "bias"):
+        torch.testing.assert_close(sums[0][name], sums[1][name])
+
+
+X = torch.randn(60, 3, generator=torch.Generator().manual_seed(1))
+Y = (X[:, 0] > 0).long()
+
+
+def trained(path: Path, *, killed_at: int = 0, **plan: object) -> Trained:
+    def watch(now: Progress) -> None:
+        if now.step == killed_at:
+            raise KeyboardInterrupt
+
+    return fit(
+        nn.Linear(3, 2),
+        (X, Y),
+        TrainingPlan(noise_multiplier=1, delta=1e-3, epochs=2, batch_size=20, **plan),  # type: ignore[arg-type]
+        clipping=QuantileClipping(norm=0.1),
+        checkpoint=path,
+        execution=Execution(physical_batch_size=7),
+        progress=watch,
+        bits=SeededBits(3),
+    )
+
+
+def test_a_run_goes_on_with_the_norm_that_it_had(tmp_path: Path) -> None:
+    path = tmp_path / "run.pt"
+    with pytest.raises(KeyboardInterrupt):
+        trained(path, killed_at=3)
+    first = some(Checkpoint(path).load()).parts["norm"]
+    assert first > 0.1  # gradients are longer than that
+    done = trained(path)
+    assert done.resumed
+    assert some(Checkpoint(path).load()).parts["norm"] > first
+    fixed = fit(
+        nn.Linear(3, 2), (X, Y), TrainingPlan(noise_multiplier=1, delta=1e-3, epochs=2, batch_size=20)
+    )
+    assert done.epsilon == fixed.epsilon  # the count is part of what was paid
+
+
+def test_correlated_noise_and_several_processes_have_a_fixed_norm(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameter, match="fixed norm"):
+        trained(tmp_path / "run.pt", correlation=Banded(bands=2))
+    assert not (tmp_path / "run.pt").exists()
+    with pytest.raises(InvalidParameter, match="fixed norm"):
+        Step(
+            nn.Linear(2, 1),
+            noise_multiplier=1,
+            batch_size=2,
+            steps=1,
+            clipping=QuantileClipping(),
+            processes=Pair(alone=True),
+        )
+
+
+class Pair(Processes):
+    """One of two, as far as a step asks."""
+
+    @property
+    def count(self) -> int:
+        return 2

@@ -82,10 +82,10 @@ class Alone:
             for name, one in gradients.items():
                 layer = self._layers[name]
                 squares[layer] = squares[layer] + GradientRows(one.unsqueeze(0)).squares().to(like)
+            for name, count in self.clipping.counts(squares).items():
+                sums[name] = sums[name] + count if name in sums else count
             if not bool(torch.isfinite(torch.stack(list(squares.values()))).all()):
                 return
             weights = self.clipping.weights(squares)
             for name, one in gradients.items():
                 sums[name].add_(one * weights[self._layers[name]][0].to(one))
-            for name, count in self.clipping.counts(squares).items():
-                sums[name] = sums[name] + count if name in sums else count
