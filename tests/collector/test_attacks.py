@@ -133,6 +133,61 @@ def test_a_request_whose_head_never_ends_is_cut(server: Serving, kind: str) -> N
 
 
 @pytest.mark.parametrize(
+    "lines",
+    [["X-More: " + "a" * 60_000], [f"X-{i}: a" for i in range(5_000)], ["X-More: " + "a" * 300_000]],
+    ids=["one of 60 kB", "5,000", "one of 300 kB"],
+)
+def test_headers_beyond_measure_are_refused_by_name(server: Serving, lines: list[str]) -> None:
+    before, line = server.sums(), server.line(0)
+    answer = raw(server, head(server, *lines, f"Content-Length: {len(line)}"), line)
+    assert answer.startswith(b"HTTP/1.1 431")
+    assert server.sums() == before
+
+
+def test_headers_within_measure_are_taken(server: Serving) -> None:
+    """As many as browsers, with all the cookies of a host, and proxies together send."""
+    line = server.line(0)
+    lines = [f"X-{i}: {'a' * 300}" for i in range(80)]
+    assert raw(server, head(server, *lines, f"Content-Length: {len(line)}"), line).startswith(b"HTTP/1.1 201")
+
+
+@pytest.mark.parametrize(
+    "coding", ["gzip, chunked", "chunked\r\nTransfer-Encoding: chunked", "chunked, chunked", "gzip", "xchunked"]
+)
+def test_transfer_codings_but_chunks_are_refused(server: Serving, coding: str) -> None:
+    """Whoever stands before this server would have decoded what it counts as it is."""
+    before, line = server.sums(), server.line(0)
+    answer = raw(server, head(server, f"Transfer-Encoding: {coding}"), chunk(line))
+    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501"))
+    assert server.sums() == before
+    assert raw(server, head(server, "Transfer-Encoding: Chunked"), chunk(line)).startswith(b"HTTP/1.1 201")
+
+
+def test_a_bad_request_does_not_answer_the_one_before(server: Serving) -> None:
+    """It is not answered at all: a client would read its 400 as the answer to a report that was stored."""
+    line = server.line(0)
+    good = head(server, f"Content-Length: {len(line)}") + line
+    assert not raw(server, good + b"no HTTP at all\r\n\r\n").startswith(b"HTTP/1.1 400")
+
+
+def test_a_head_behind_a_long_body_is_taken(server: Serving) -> None:
+    """Of two requests in one, the second may begin in the same packet that ends the first."""
+    long = server.line(0) * 20_000
+    line = server.line(0)
+    second = head(server, f"Content-Length: {len(line)}", "Connection: close")
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(head(server, f"Content-Length: {len(long)}") + long + second[:40])
+        time.sleep(0.2)
+        connection.sendall(second[40:60])
+        time.sleep(0.1)
+        connection.sendall(second[60:] + line)
+        answer = b""
+        while part := connection.recv(65536):
+            answer += part
+    assert answer.count(b"HTTP/1.1 201") == 2
+
+
+@pytest.mark.parametrize(
     "length",
     ["-1", "1e3", "0x10", "20, 20", "+20", "२०", "99999999999999999999999999", "20\r\nContent-Length: 3"],
 )
@@ -299,6 +354,11 @@ def head(server: Serving, *lines: str) -> bytes:
         *lines,
     ]
     return ("\r\n".join(fields) + "\r\n\r\n").encode()
+
+
+def chunk(body: bytes) -> bytes:
+    """A body as one chunk, and its end."""
+    return b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
 
 
 def raw(server: Serving, *parts: bytes) -> bytes:

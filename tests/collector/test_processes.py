@@ -8,8 +8,10 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from sourdine.collector.blocks import recount
+from sourdine.collector.period import KeptPeriod
 from sourdine.collector.settings import open_store
 from tests.collector.parts import WORK, announced, lines
 
@@ -32,11 +35,14 @@ class Address:
 
 
 @contextmanager
-def command(folder: Path, *more: str) -> Iterator[tuple[Address, subprocess.Popen[str]]]:
+def command(
+    folder: Path, *more: str, kind: str = "serve"
+) -> Iterator[tuple[Address, subprocess.Popen[str]]]:
     path = folder / "work.announcement.json"
-    path.write_text(announced().to_text(), encoding="utf-8")
+    terms = {"batch": 20, "period": KeptPeriod.WHOLE} if kind == "shuffle" else {}
+    path.write_text(announced(**terms).to_text(), encoding="utf-8")
     process = subprocess.Popen(
-        [sys.executable, "-m", "sourdine", "collect", "serve", str(path), "--port", "0", *more],
+        [sys.executable, "-m", "sourdine", "collect", kind, str(path), "--port", "0", *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -46,8 +52,10 @@ def command(folder: Path, *more: str) -> Iterator[tuple[Address, subprocess.Pope
     assert process.stdout is not None
     address = Address("", "")
     for line in process.stdout:
-        if line.startswith("Listening on "):
+        if line.startswith(("Listening on ", "Shuffling on ")):
             address = Address(line.split()[-1], "")
+        if line.startswith("Shuffling"):  # which shows no results
+            break
         if line.startswith("Results"):
             address = Address(address.reports, line.split()[-1].rstrip("/"))
             break
@@ -92,6 +100,41 @@ def test_from_start_to_end(tmp_path: Path, workers: str) -> None:
     store = open_store(str(tmp_path / "reports.db"))
     assert recount(store, 1, WORK).reports == 100
     store.close()
+
+
+@pytest.mark.parametrize("kind", ["serve", "shuffle"])
+def test_what_is_under_way_when_it_ends_is_stored_if_it_was_acknowledged(tmp_path: Path, kind: str) -> None:
+    """Sixteen send without a pause until nobody listens; a batch is on its way to one who never answers."""
+    more: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        if kind == "shuffle":
+            (tmp_path / "pair.key").write_bytes(os.urandom(32))
+            more = ["--secret", "pair.key", "--collector", f"http://127.0.0.1:{silent.getsockname()[1]}"]
+        with command(tmp_path, *more, "--rate", "0", kind=kind) as (address, process):
+
+            def send(seed: int) -> int:
+                acknowledged = 0
+                while True:
+                    try:
+                        acknowledged += post(address, lines(1, seed)) == 201
+                    except urllib.error.URLError as problem:
+                        if isinstance(problem.reason, ConnectionRefusedError):
+                            return acknowledged
+                    except OSError:
+                        pass
+
+            with ThreadPoolExecutor(16) as crowd:
+                sent = [crowd.submit(send, seed) for seed in range(16)]
+                time.sleep(3)
+                process.send_signal(signal.SIGTERM)
+                begin = time.monotonic()
+                assert process.wait(timeout=60) in (0, -signal.SIGTERM)
+                assert time.monotonic() - begin < 15
+                acknowledged = sum(each.result(60) for each in sent)
+    store = open_store(str(tmp_path / ("reports.db" if kind == "serve" else "shuffler.db")))
+    stored = recount(store, 1, WORK).reports
+    store.close()
+    assert 100 < acknowledged <= stored <= acknowledged + 16
 
 
 def test_a_head_that_never_ends_is_cut_off(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from sourdine.collector.blocks import RunningCounts, recount
 from sourdine.collector.period import KeptPeriod, today
 from sourdine.collector.retention import mix, prune
 from sourdine.collector.store import ReportStore
-from sourdine.collector.submission import BodyKind
+from sourdine.collector.submission import BodyKind, SubmissionStanding
 from sourdine.local import OUE, Question
 from sourdine.local.lines import written
 from tests.collector.parts import WORK, announced, lines, new_store, settings_of, submission
@@ -145,6 +145,19 @@ def test_closed_early_is_over_early(place: str) -> None:
     store.close_question(1, DAY.isoformat())
     (question,) = store.questions()
     assert prune(store, question, DAY + 2 * ONE) == [""]
+    assert recount(store, 1, WORK).reports == 5
+    store.close()
+
+
+def test_a_clock_that_ran_ahead_counts_nothing_twice(place: str) -> None:
+    """Keys that were forgotten would be new ones when the clock is set back: the question is over for good."""
+    store = new_store(place, announced(opens=DAY, closes=DAY + ONE, retention=1))
+    sent = submission(lines(5))
+    store.write([sent])
+    (question,) = store.questions()
+    prune(store, question, DAY + 900 * ONE)
+    assert not store.has_keys(1)
+    assert [each.standing for each in store.write([sent])] == [SubmissionStanding.CLOSED]
     assert recount(store, 1, WORK).reports == 5
     store.close()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,15 @@ import pytest
 
 from sourdine.collector.announcement import SignedAnnouncement
 from sourdine.collector.period import KeptPeriod, today
-from sourdine.collector.settings import CollectorSettings
+from sourdine.collector.server import CollectorApplication
+from sourdine.collector.settings import CollectorSettings, open_store
 from sourdine.collector.store import ReportStore, StoreError
 from sourdine.local.estimate import Counts
 from tests.collector.parts import (
     KEY,
     WORK,
     Answer,
+    Client,
     announced,
     lines,
     new_store,
@@ -241,3 +244,26 @@ def test_a_process_that_starts_while_the_store_is_away_waits_for_it(
             return before, await statuses()
 
     assert asyncio.run(work()) == ([503] * 4, [200, 200, 200, 201])
+
+
+def test_an_application_that_was_made_before_a_fork_serves_in_each_process(tmp_path: Path) -> None:
+    """As servers do that load it once: nobody shares a thread, a connection or random numbers."""
+    place = tmp_path / "reports.db"
+    new_store(str(place)).close()
+    app = CollectorApplication(settings_of(place))
+
+    async def serve(seed: int) -> list[int]:
+        async with app._life(None):  # type: ignore[arg-type]
+            client = Client(app)
+            return [(await client.post(lines(5, seed + i))).status for i in range(8)]
+
+    processes = []
+    for seed in (0, 100):
+        processes.append(os.fork())
+        if processes[-1] == 0:
+            os._exit(asyncio.run(serve(seed)) != [201] * 8)
+    assert [os.waitpid(each, 0)[1] for each in processes] == [0, 0]
+    store = open_store(str(place))
+    numbers = [number for some, _ in store.stream(1) for number in some.tolist()]
+    store.close()
+    assert len(set(numbers)) == len(numbers) == 80

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -21,7 +22,15 @@ if TYPE_CHECKING:
 _KEEP_ALIVE = 15  # seconds that a connection may be idle
 _MOST_STALL = 60  # seconds that an answer may wait to be read
 _MOST_CONNECTIONS = 2048
-_MOST_HEAD = 1 << 16  # bytes, but for what is read at once
+_MOST_HEAD = 1 << 15  # bytes: all the cookies of a host, and what proxies add
+_MOST_HEADERS = 100
+_LINGER = 2.0  # seconds in which a refusal may be read before the connection is cut
+_MOST_DROPPED = 1 << 20  # bytes that whoever was refused may have been sending
+_REFUSALS = {400: "This is no HTTP request.", 431: "The headers are too many.", 501: "Only chunks are read."}
+
+
+class _Refused(Exception):
+    """A head that is not read to its end."""
 
 
 class PromptProtocol(HttpToolsProtocol):
@@ -30,7 +39,11 @@ class PromptProtocol(HttpToolsProtocol):
     Slow ones cost others, also after their answer, and an endless one all the memory there is.
     """
 
-    _head = 0
+    _status = 400
+    _size = 0  # of the lines of a head that were read
+    _unread = 0  # bytes since then
+    _begins = False
+    _dropped: int | None = None
     _body: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
 
@@ -44,18 +57,66 @@ class PromptProtocol(HttpToolsProtocol):
         self._watch: asyncio.TimerHandle | None = self.loop.call_later(self.header_time, transport.abort)
 
     def data_received(self, data: bytes) -> None:
-        if self._head > _MOST_HEAD:
+        if self._dropped is not None:
+            self._dropped += len(data)
+            if self._dropped > _MOST_DROPPED:
+                self.transport.abort()
+            return
+        self._begins = False
+        super().data_received(data)
+        # of what came with the end of a body it is not known how much is head
+        self._unread = 0 if self._watch is None or self._begins else self._unread + len(data)
+        if self._unread > _MOST_HEAD and self._dropped is None:
+            self._status = 431
+            self.send_400_response("")
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is read, and leave a moment for that to be read: a close would cut it off.
+
+        Where a request before it has no answer yet, this would be read as its own, though it may be stored.
+        """
+        self._dropped = 0
+        if self.cycle is not None and not self.cycle.response_complete:
             self.transport.abort()
             return
-        super().data_received(data)
-        self._head = 0 if self._watch is None else self._head + len(data)
+        text = _REFUSALS[self._status]
+        lines = (
+            f"HTTP/1.1 {self._status} {HTTPStatus(self._status).phrase}",
+            "content-type: text/plain; charset=utf-8",
+            f"content-length: {len(text)}",
+            "connection: close",
+        )
+        self.transport.write("\r\n".join((*lines, "", text)).encode("ascii"))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._cancel()
+        self._watch = self.loop.call_later(_LINGER, self.transport.abort)
 
     def on_message_begin(self) -> None:
+        self._size, self._begins = 0, True
         if self._watch is None:
             self._watch = self.loop.call_later(self.header_time, self.transport.abort)
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        self._grow(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._grow(len(name) + len(value))
+        super().on_header(name, value)
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        if self._size > _MOST_HEAD or len(self.headers) >= _MOST_HEADERS:
+            self._status = 431
+            raise _Refused
+
     def on_headers_complete(self) -> None:
+        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if codings not in ([], [b"chunked"]):  # a body would be counted as it came, and not as it was meant
+            self._status = 501
+            raise _Refused
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
@@ -85,10 +146,13 @@ class PromptProtocol(HttpToolsProtocol):
         self.transport.abort()  # a close would wait for whoever does not read
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel()
+        super().connection_lost(exc)
+
+    def _cancel(self) -> None:
         for each in (self._watch, self._body, self._stalled):
             if each is not None:
                 each.cancel()
-        super().connection_lost(exc)
 
 
 def listen(host: str, port: int) -> socket.socket:

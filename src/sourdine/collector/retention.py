@@ -31,7 +31,7 @@ def prune(store: ReportStore, question: StoredQuestion, day: date) -> list[str]:
     """Remove single reports of the periods whose time is over on a day, in one transaction; which they were.
 
     Counts are the same before and after. Once a question is closed, and the time of its last report is over,
-    the digests of submission ids go as well.
+    the digests of submission ids go as well, and the question stays closed whatever a clock says.
     """
     announcement = question.signed.announcement
     closes = min(announcement.closes, date.fromisoformat(question.closed or "9999-12-31"))
@@ -54,6 +54,8 @@ def prune(store: ReportStore, question: StoredQuestion, day: date) -> list[str]:
             for _, rows in store.stream(question.number, period):
                 total += asked.tally(rows)
             sealed[period] = sealed[period] + total if period in sealed else total
+        if is_over:  # for good: to a clock that is set back, keys that are gone would be new ones
+            store.close_question(question.number, closes.isoformat())
         store.forget(question.number, old, sealed, keys=is_over)
         store.commit()
     except BaseException:

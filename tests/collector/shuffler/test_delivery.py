@@ -176,6 +176,19 @@ def test_what_was_taken_on_the_last_day_arrives_on_the_next(
     assert wire.statuses == [201, 201, 200]
 
 
+def test_a_clock_that_is_a_day_ahead_drops_nothing(tmp_path: Path, wire: Wire) -> None:
+    settings, closes = shuffler(tmp_path), SIGNED.announcement.closes
+    store = new_store(settings.store, SIGNED)
+    store.write([submission(lines(10), period="")])
+    assert pass_on(settings, store, closes + timedelta(days=1)) == 0
+    store.write([submission(lines(10, 1), period="")])  # the clock is set back, and the question open
+    assert pass_on(settings, store, closes) == 1
+    assert counted(wire.settings.store) == 20
+    store.write([submission(lines(10, 2), period="")])
+    assert pass_on(settings, store, closes + timedelta(days=2)) == 0
+    assert recount(store, 1, WORK).reports == 0
+
+
 def test_what_a_collector_takes_no_more_is_not_kept_for_ever(
     tmp_path: Path, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,7 +34,7 @@ def shuffle(
 
     Run it apart from the collector, by somebody who does not read the results. It acknowledges as a collector
     does, and shows nothing. A batch has as many reports as was announced, or more; what is too little to be
-    one when the question closes is dropped.
+    one a day after the question has closed is dropped.
 
     Example: sourdine collect shuffle coffee.announcement.json --secret pair.key
     --collector http://10.0.0.7:8080

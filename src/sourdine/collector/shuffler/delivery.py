@@ -2,7 +2,7 @@
 
 import urllib.error
 import urllib.request
-from datetime import date
+from datetime import date, timedelta
 
 from sourdine.collector.period import LATE
 from sourdine.collector.settings import CollectorSettings
@@ -14,6 +14,7 @@ HEADER = "Sourdine-Shuffler"
 """By what a collector knows its shuffler: a secret that both have."""
 _TIME = 60.0  # seconds that a collector may take
 _HAS = (200, 201)
+_GRACE = timedelta(days=1)  # after a question has closed: a clock may be a day ahead
 
 
 class DeliveryFailed(Exception):
@@ -27,8 +28,8 @@ class DeliveryFailed(Exception):
 def pass_on(settings: CollectorSettings, store: ReportStore, day: date) -> int:
     """Make and send batches of all questions that have enough reports; how many were taken.
 
-    When a question is over, what is left of it is too little to be a batch, and is dropped. Batches that were
-    refused or not answered are sent again for some days after that, and hold up nobody else's.
+    When a question is over since a day, what is left of it is too little to be a batch, and is dropped.
+    Batches that were refused or not answered are sent again for some days, and hold up nobody else's.
     """
     taken, failed = 0, None
     for question in store.questions():
@@ -45,7 +46,7 @@ def pass_on(settings: CollectorSettings, store: ReportStore, day: date) -> int:
                 if day <= closes + LATE:
                     continue
             settle(store, question, batch)
-        if question.closed or day > closes:
+        if question.closed or day > closes + _GRACE:
             drop_rest(store, question)
     if failed is not None:
         raise failed
