@@ -44,7 +44,7 @@ QUESTION = Question(name="canary", oracle=GRR(epsilon=2, categories=2))
 _DELTA = Fraction(1, 100)
 _ALARM = 1e-6 / 16  # of each bound
 _LINES = local()  # a connection of each thread
-_AGAIN = (408, 429, 503)  # of a server that asks to come again
+_AGAIN = (0, 408, 429, 503)  # no answer, or that of a server that asks to come again
 _OFTEN = 0.05  # seconds between two looks of the shuffler
 
 
@@ -137,11 +137,11 @@ def _running(
 def _canary_token(office: Office, port: int, code: str) -> Token:
     request = TokenRequest.draw(office.key.public_key())
     headers = {"Authorization": f"Bearer {code}"}
-    status, body = ask(
-        port, f"/v1/questions/{QUESTION.fingerprint}/tokens", headers, request.blinding.blinded
-    )
-    assert status == 200
-    return request.finish(body)
+    path = f"/v1/questions/{QUESTION.fingerprint}/tokens"
+    while (reply := ask(port, path, headers, request.blinding.blinded))[0] != 200:
+        assert reply[0] in _AGAIN, reply[0]
+        time.sleep(_OFTEN)
+    return request.finish(reply[1])
 
 
 def _token(office: Office) -> Token:
@@ -152,9 +152,11 @@ def _token(office: Office) -> Token:
 
 
 def _send(port: int, token: Token, answer: int) -> None:
-    connection = getattr(_LINES, "connection", None)
-    if connection is None or connection.port != port:
-        connection = _LINES.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    """Send a report until it is acknowledged, as devices do.
+
+    A process that was stopped for some seconds, as on a busy machine, is told 408 if it had sent a head and
+    no body yet, and finds a connection cut that it had left idle.
+    """
     row = Memo(QUESTION, secrets.token_bytes(32)).row(answer)
     headers = {
         "Idempotency-Key": secrets.token_hex(16),
@@ -162,14 +164,24 @@ def _send(port: int, token: Token, answer: int) -> None:
         HEADER: token.to_text(),
     }
     path = f"/v1/questions/{QUESTION.fingerprint}/reports"
-    while True:
-        connection.request("POST", path, written(QUESTION.fingerprint, row), headers)
+    while (status := _status(port, path, written(QUESTION.fingerprint, row), headers)) not in (200, 201):
+        assert status in _AGAIN, status
+        time.sleep(_OFTEN)
+
+
+def _status(port: int, path: str, body: bytes, headers: dict[str, str]) -> int:
+    """The answer to a request on this thread's connection; 0 without one."""
+    connection = getattr(_LINES, "connection", None)
+    if connection is None or connection.port != port:
+        connection = _LINES.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("POST", path, body, headers)
         reply = connection.getresponse()
         reply.read()
-        if reply.status in (200, 201):
-            return
-        assert reply.status in _AGAIN, reply.status
-        time.sleep(_OFTEN)
+    except (OSError, http.client.HTTPException):
+        connection.close()
+        return 0
+    return int(reply.status)
 
 
 def watch(

@@ -29,7 +29,7 @@ FORECAST = {
     (100_000, 1): 1.0,
 }
 """Found in a simulation with normal noise, on the mean of three runs."""
-_WORDS, _TOP, _CHUNK = 100_000, 32, 1 << 17
+WORDS, TOP, _CHUNK = 100_000, 32, 1 << 17
 
 
 def made_up(count: int, dice: np.random.Generator) -> list[str]:
@@ -69,7 +69,7 @@ def run(oracle: WordTree, words: list[str], people: int, seed: int) -> dict[str,
         each.lower <= shares[rank[each.word]] <= each.upper for each in findings.words if each.word in rank
     ]
     return {
-        "found": sum(rank.get(each.word, _TOP) < _TOP for each in findings.words),
+        "found": sum(rank.get(each.word, TOP) < TOP for each in findings.words),
         "false": sum(each.word not in rank for each in findings.words),
         "told": len(findings.words),
         "held": sum(held),
@@ -85,7 +85,7 @@ def main() -> None:
     reader.add_argument("--first", type=int, default=0, help="the seed of the first run; others follow it")
     reader.add_argument("--output", type=Path)
     asked = reader.parse_args()
-    words = made_up(_WORDS, np.random.default_rng(1))
+    words = made_up(WORDS, np.random.default_rng(1))
     lines = []
     for people, epsilon in SIZES:
         if asked.devices not in (None, people) or asked.epsilon not in (None, epsilon):

@@ -152,7 +152,8 @@ def test_headers_within_measure_are_taken(server: Serving) -> None:
 
 
 @pytest.mark.parametrize(
-    "coding", ["gzip, chunked", "chunked\r\nTransfer-Encoding: chunked", "chunked, chunked", "gzip", "xchunked"]
+    "coding",
+    ["gzip, chunked", "chunked\r\nTransfer-Encoding: chunked", "chunked, chunked", "gzip", "xchunked"],
 )
 def test_transfer_codings_but_chunks_are_refused(server: Serving, coding: str) -> None:
     """Whoever stands before this server would have decoded what it counts as it is."""

@@ -35,9 +35,7 @@ class Address:
 
 
 @contextmanager
-def command(
-    folder: Path, *more: str, kind: str = "serve"
-) -> Iterator[tuple[Address, subprocess.Popen[str]]]:
+def command(folder: Path, *more: str, kind: str = "serve") -> Iterator[tuple[Address, subprocess.Popen[str]]]:
     path = folder / "work.announcement.json"
     terms = {"batch": 20, "period": KeptPeriod.WHOLE} if kind == "shuffle" else {}
     path.write_text(announced(**terms).to_text(), encoding="utf-8")

@@ -150,7 +150,7 @@ def test_closed_early_is_over_early(place: str) -> None:
 
 
 def test_a_clock_that_ran_ahead_counts_nothing_twice(place: str) -> None:
-    """Keys that were forgotten would be new ones when the clock is set back: the question is over for good."""
+    """Keys that were forgotten would be new ones once the clock is set back: the question stays closed."""
     store = new_store(place, announced(opens=DAY, closes=DAY + ONE, retention=1))
     sent = submission(lines(5))
     store.write([sent])

@@ -96,9 +96,11 @@ class Serving:
 
 
 @contextmanager
-def serving(folder: Path, oracle: Oracle | None = None, **terms: Any) -> Iterator[Serving]:
+def serving(
+    folder: Path, oracle: Oracle | None = None, *, labels: tuple[str, ...] = LABELS, **terms: Any
+) -> Iterator[Serving]:
     """A collector with one question, on a port of its own; it is ended with the test."""
-    question = WAY if oracle is None else Question(name=WAY.name, oracle=oracle, labels=LABELS)
+    question = WAY if oracle is None else Question(name=WAY.name, oracle=oracle, labels=labels)
     announcement = folder / "way.announcement.json"
     announcement.write_text(announced(question, **terms).to_text(), encoding="utf-8")
     arguments = [

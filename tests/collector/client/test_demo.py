@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sourdine.collector.period import KeptPeriod
+from sourdine.collector.tokens.blind import new_key, public_text
+from sourdine.local import Duchi, Oracle
+from sourdine.local.words import WordTree
 from tests.browser import violations, watched
 from tests.collector.client.serving import LABELS, Serving, serving
 
@@ -44,6 +47,38 @@ def test_pages_answer_and_each_is_counted_once(browser: "Browser", server: Servi
             page.get_by_role("button", name="Answer").click()
             page.get_by_text("This device has answered already").wait_for()
     assert sum(server.sums()) == before + 3
+
+
+def test_nothing_is_shown_of_a_report_before_there_is_one(browser: "Browser", server: Serving) -> None:
+    with watched(browser) as page:
+        page.goto(f"{server.url}/client/demo.html")
+        page.get_by_label("bicycle").wait_for()
+        assert not page.get_by_text("Leaves this device").is_visible()
+        assert not page.get_by_text("Stays on this device").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("oracle", "written"),
+    [(WordTree(epsilon=4, letters=6), "Äpfel!"), (Duchi(epsilon=1, lower=0, upper=9), "7")],
+)
+def test_a_question_without_labels_is_answered_in_words_or_numbers(
+    browser: "Browser", tmp_path: Path, oracle: Oracle, written: str
+) -> None:
+    with serving(tmp_path, oracle, labels=()) as server, watched(browser) as page:
+        page.goto(f"{server.url}/client/demo.html")
+        assert not page.get_by_role("button", name="Answer").is_enabled()
+        page.get_by_label("Your answer").get_by_role("textbox").fill(written)
+        page.get_by_role("button", name="Answer").click()
+        page.get_by_text("Sent, and stored by the collector.").wait_for()
+        assert page.locator("#answer").inner_text() == written
+        assert not violations(page)
+
+
+def test_a_question_that_asks_for_a_token_says_so_at_once(browser: "Browser", tmp_path: Path) -> None:
+    with serving(tmp_path, tokens=public_text(new_key().public_key())) as server, watched(browser) as page:
+        page.goto(f"{server.url}/client/demo.html")
+        page.get_by_role("alert").get_by_text("takes one report for each token").wait_for()
+        assert not page.get_by_label("bicycle").is_enabled()
 
 
 def test_what_is_answered_offline_is_sent_when_online_and_counted_once(

@@ -125,7 +125,12 @@ def announce(
             "Devices may report more than once, so no epsilon of a shuffled batch will be claimed. "
             "Announce with --period whole and one answer if that is wanted."
         )
-    show.line(f"Next: sourdine collect serve {quote(show.one_line(str(place)))} --store reports.db")
+    secret = " --shuffler-secret pair.key" if announcement.batch else ""
+    show.line(f"Next: sourdine collect serve {quote(show.one_line(str(place)))} --store reports.db{secret}")
+    if announcement.batch:
+        show.line("      beside 'sourdine collect shuffle' with the same pair.key, a file of random bytes")
+    if announcement.tokens:
+        show.line("      and 'sourdine collect issue', which gives out tokens for codes")
 
 
 def price_words(announcement: "Announcement") -> str:

@@ -22,19 +22,44 @@ async function fingerprint() {
   return open.fingerprint;
 }
 
-function ask(question) {
-  at("name").textContent = question.name;
-  document.title = question.name;
-  at("loading").remove();
-  for (const [place, label] of question.labels.entries()) {
+function choices(labels) {
+  for (const [place, label] of labels.entries()) {
     const line = document.createElement("label"), choice = document.createElement("input");
     Object.assign(choice, { type: "radio", name: "answer", value: label, id: `answer-${place}` });
     line.append(choice, label);
     at("answers").append(line);
   }
-  at("answers").disabled = false;
   at("answers").addEventListener("change", () => { at("send").disabled = false; });
+}
+
+/** Where a word or a number is written. */
+function field() {
+  const input = document.createElement("input");
+  Object.assign(input, { type: "text", name: "answer", id: "written", autocomplete: "off" });
+  input.setAttribute("aria-labelledby", "legend");
+  input.addEventListener("input", () => { at("send").disabled = input.value.trim() === ""; });
+  at("answers").append(input);
+}
+
+/** An answer as the question takes it: a label, a word, or a number. */
+function read(question, text) {
+  const isText = question.labels.length || question.announcement.question.oracle.mechanism.startsWith("word-tree/");
+  return isText ? text : Number(text.trim().replace(",", "."));
+}
+
+function ask(question) {
+  at("name").textContent = question.name;
+  document.title = question.name;
+  at("loading").remove();
   tellCost(question);
+  if (question.labels.length) choices(question.labels);
+  else field();
+  if (question.announcement.tokens) {
+    // the page of a collector or shuffler must not see a code: it would know whose report it takes
+    throw new SourdineError("This question takes one report for each token, and tokens are given out elsewhere. "
+      + "Answer on the page that your code came with.", "token");
+  }
+  at("answers").disabled = false;
 }
 
 function tellCost(question) {
@@ -85,7 +110,7 @@ async function start() {
     const answer = new FormData(at("form")).get("answer");
     at("send").disabled = true;
     try {
-      const submission = await client.answer(question, answer);
+      const submission = await client.answer(question, read(question, answer));
       at("answers").disabled = true;
       tellSent(question, answer, submission);
       await tellState(client, submission.sent);
