@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ class Address:
 @contextmanager
 def command(folder: Path, *more: str, kind: str = "serve") -> Iterator[tuple[Address, subprocess.Popen[str]]]:
     path = folder / "work.announcement.json"
-    terms = {"batch": 20, "period": KeptPeriod.WHOLE} if kind == "shuffle" else {}
+    terms: dict[str, Any] = {"batch": 20, "period": KeptPeriod.WHOLE} if kind == "shuffle" else {}
     path.write_text(announced(**terms).to_text(), encoding="utf-8")
     process = subprocess.Popen(
         [sys.executable, "-m", "sourdine", "collect", kind, str(path), "--port", "0", *more],

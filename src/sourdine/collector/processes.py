@@ -76,7 +76,7 @@ class PromptProtocol(HttpToolsProtocol):
         Where a request before it has no answer yet, this would be read as its own, though it may be stored.
         """
         self._dropped = 0
-        if self.cycle is not None and not self.cycle.response_complete:
+        if not getattr(self.cycle, "response_complete", True):  # before the first request it is None
             self.transport.abort()
             return
         text = _REFUSALS[self._status]
