@@ -44,6 +44,7 @@ QUESTION = Question(name="canary", oracle=GRR(epsilon=2, categories=2))
 _DELTA = Fraction(1, 100)
 _ALARM = 1e-6 / 16  # of each bound
 _LINES = local()  # a connection of each thread
+_MADE: list[http.client.HTTPConnection] = []  # all of those, to be closed
 _AGAIN = (0, 408, 429, 503)  # no answer, or that of a server that asks to come again
 _OFTEN = 0.05  # seconds between two looks of the shuffler
 
@@ -129,9 +130,12 @@ def _running(
             time.sleep(0.2)
         yield office, parts
     finally:
+        while _MADE:
+            _MADE.pop().close()
         for each in parts.values():
             each.stop()
         door.shutdown()
+        door.server_close()
 
 
 def _canary_token(office: Office, port: int, code: str) -> Token:
@@ -174,6 +178,7 @@ def _status(port: int, path: str, body: bytes, headers: dict[str, str]) -> int:
     connection = getattr(_LINES, "connection", None)
     if connection is None or connection.port != port:
         connection = _LINES.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        _MADE.append(connection)
     try:
         connection.request("POST", path, body, headers)
         reply = connection.getresponse()
