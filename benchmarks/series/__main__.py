@@ -1,4 +1,4 @@
-"""The command line: `python -m benchmarks.series [--quick] [--only PART] [--mnist FOLDER] [--json PATH]`."""
+"""The command line: `python -m benchmarks.series`, by parts (--only) or shorter (--quick)."""
 
 import argparse
 import json
@@ -39,6 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.series", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="52 and 365 periods, 30 days, 20 kills")
     parser.add_argument("--only", action="append", choices=_PARTS, help="this part alone; may be repeated")
+    parser.add_argument("--periods", type=int, action="append", help="errors of this horizon alone")
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write every measure here")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for each optimiser of the peer")
     parser.add_argument("--mnist", type=Path, metavar="FOLDER", help="IDX files, to train one pass on")
@@ -46,7 +47,7 @@ def main() -> None:
     console, parts = Console(), tuple(options.only or _PARTS)
     results: list[dict[str, Any]] = []
     if "errors" in parts:
-        for periods in (52, 365) if options.quick else (52, 365, 1000, 10_000):
+        for periods in options.periods or ((52, 365) if options.quick else (52, 365, 1000, 10_000)):
             results += compare(periods, options.limit, console)
     if "year" in parts:
         results.append({"year": show_year(30 if options.quick else 365, console)})

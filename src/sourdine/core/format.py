@@ -9,6 +9,7 @@ from fractions import Fraction
 # digits and exponents are limited so that no text can ask for a number that fills the memory
 _DECIMAL = r"(\d{1,50}(\.\d{0,50})?|\.\d{1,50})([eE][+-]?\d{1,3})?"
 _RATIO = r"\d{1,50}/0{0,50}[1-9]\d{0,50}"
+_LONG = 1e15  # from here on nobody counts the digits
 _FORM = re.compile(rf"[+-]?({_DECIMAL}|{_RATIO})")
 
 
@@ -46,6 +47,16 @@ def plain(number: float) -> str:
     ('1e-5', '0.25', '3')
     """
     return re.sub(r"e([+-])0+", r"e\1", f"{number:g}")
+
+
+def shorten(number: float, digits: int = 4) -> str:
+    """A few digits, with commas and without a power of ten where people would write none.
+
+    >>> shorten(13764.2), shorten(5370.4), shorten(0.000123456), shorten(26.0), shorten(1.8e15)
+    ('13,760', '5,370', '0.0001235', '26', '1.8e+15')
+    """
+    short = f"{number:,.{digits}g}"
+    return f"{float(short):,.0f}" if "e+" in short and abs(number) < _LONG else short
 
 
 def endless(number: float) -> bool:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from sourdine.accounting.accountant import Bracket
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.format import shorten_down, shorten_up
+from sourdine.core.format import shorten, shorten_down, shorten_up
 from sourdine.core.text.escaping import tame
 
 Cell = str | int | float | Decimal | Bracket | None
@@ -102,8 +102,10 @@ class TextTable:
 def show(cell: Cell) -> str:
     """One cell as people read it.
 
-    >>> show(14070), show(0.000123456), show(None), show(Bracket(0, 1)), show(Decimal("1234.50"))
-    ('14,070', '0.0001235', '–', 'at most 1', '1,234.50')
+    >>> show(14074), show(14074.2), show(0.000123456), show(None), show(Bracket(0, 1))
+    ('14,074', '14,070', '0.0001235', '–', 'at most 1')
+    >>> show(Decimal("1234.50"))
+    '1,234.50'
     """
     if cell is None:
         return "–"
@@ -116,4 +118,4 @@ def show(cell: Cell) -> str:
     if isinstance(cell, Bracket):
         high = shorten_up(cell.upper)
         return f"{shorten_down(cell.lower)} to {high}" if cell.lower > 0 else f"at most {high}"
-    return f"{cell:.4g}" if math.isfinite(cell) else "∞"
+    return shorten(cell) if math.isfinite(cell) else "∞"

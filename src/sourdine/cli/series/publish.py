@@ -37,6 +37,7 @@ def publish(
     Examples: sourdine series publish visits.toml · sourdine series publish visits.toml --period 2026-W14 ·
     sourdine series publish visits.toml --table week14.csv -o visits.csv
     """
+    from sourdine.tables.crosstabs.cell import worth_showing
     from sourdine.tables.series import TableSeries
     from sourdine.tables.specification import Specification
 
@@ -59,7 +60,7 @@ def publish(
         ("query", "statistic", "key", "view", *ends),
         [
             [show.one_line(str(row[name])) for name in ("query", "statistic", "key", "view")]
-            + [f"{row[name]:,.6g}" for name in ends]
+            + [f"{each:,f}" for each in worth_showing(*(float(row[name]) for name in ends))]
             for row in rows[:MOST_ROWS]
         ],
         numbers=ends,

@@ -47,12 +47,13 @@ def start(
 
 def print_errors(planned: "SeriesPlan") -> None:
     """What each view will be worth, beside what the same budget gives without correlation."""
+    from sourdine.core.format import shorten
     from sourdine.tables.series.forecast import forecast_errors
 
     rows = [
         (
             *map(show.one_line, (each.query, each.label, each.view)),
-            *(f"{number:,.4g}" for number in (each.error, each.independent, each.anew)),
+            *map(shorten, (each.error, each.independent, each.anew)),
         )
         for each in forecast_errors(planned)
     ]

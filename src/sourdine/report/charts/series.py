@@ -10,6 +10,8 @@ from sourdine.report.charts.base import Axis as ChartAxis
 if TYPE_CHECKING:
     import altair as alt
 
+_FORM = ",.7~g"  # sums of a year have many digits, and people read no powers of ten
+
 
 def draw_series(rows: Sequence[Row], *, names: tuple[str, ...], measure: str) -> Spec:
     """Values over time; the dark band holds by itself at each period, the light one at all together.
@@ -21,7 +23,7 @@ def draw_series(rows: Sequence[Row], *, names: tuple[str, ...], measure: str) ->
     series = Series(field="key", names=names, colours=COLOURS)
     chart = alt.Chart(alt.NamedData(ROWS))
     across = alt.X("day:T", title=None, axis=alt.Axis(labelOverlap=True, tickCount=6))
-    up, colour = up_of(ChartAxis(field="value", title=measure)), colour_of(series)
+    up, colour = up_of(ChartAxis(field="value", title=measure, form=_FORM)), colour_of(series)
     layers = [
         chart.mark_area(opacity=opacity).encode(
             across, alt.Y(f"{low}:Q", title=title_of(measure)), alt.Y2(f"{high}:Q"), colour
@@ -45,6 +47,6 @@ def _tips() -> "list[alt.Tooltip]":
     return [
         alt.Tooltip("key:N", title=" "),
         alt.Tooltip("name:N", title="period"),
-        alt.Tooltip("value:Q", format=",.4~g"),
-        *(alt.Tooltip(f"{name}:Q", title=title, format=",.4~g") for name, title in ends),
+        alt.Tooltip("value:Q", format=_FORM),
+        *(alt.Tooltip(f"{name}:Q", title=title, format=_FORM) for name, title in ends),
     ]

@@ -7,6 +7,7 @@ from sourdine.report.charts.base import COLOURS, Row
 from sourdine.report.charts.series import draw_series
 from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import TextTable
+from sourdine.tables.crosstabs.cell import worth_showing
 from sourdine.tables.series import SeriesAnswers, SeriesPlan, SeriesView
 from sourdine.tables.series.answers import SeriesRows
 from sourdine.tables.series.forecast import forecast_errors
@@ -44,7 +45,9 @@ def _section(answers: SeriesAnswers, plan: SeriesPlan, table: SeriesRows, view: 
         chart=draw_series([row for row in rows if row["key"] in names], names=names, measure=measure),
     )
     last = [row for row in rows if row["name"] == answers.calendar.name(answers.closed)]
-    body = tuple(tuple(row[name] for name in ("key", "value", "lower", "upper")) for row in last[:_MOST_KEYS])
+    body = tuple(
+        (row["key"], *worth_showing(row["value"], row["lower"], row["upper"])) for row in last[:_MOST_KEYS]
+    )
     at = answers.calendar.name(answers.closed)
     return Section(
         title=f"{line.query}: {what}",
@@ -81,22 +84,22 @@ def _name(key: tuple[object, ...]) -> str:
 def _gain(plan: SeriesPlan) -> Section:
     """What the same budget would have given without correlation."""
     rows = tuple(
-        (each.query, each.label, each.view, each.error, each.independent, each.anew)
+        (f"{each.query}: {each.label}, {each.view}", each.error, each.independent, each.anew)
         for each in forecast_errors(plan)
     )
     return Section(
         title="What correlated noise gained",
         paragraphs=(
             f"The error of a typical period with {plan.confidence:.0%} confidence, in the measure of the "
-            "data: as published, with independent noise in each period, and with each release paid for by "
-            "itself, all out of the same budget.",
+            "data: as it was published, with independent noise in each period, and with each release paid "
+            "for anew, all out of the same budget.",
             plan.choice.words(plan.block.views),
         ),
         tables=(
             TextTable(
                 name="gain",
                 title="Errors by how the budget is spent",
-                columns=("query", "statistic", "view", "as published", "independent periods", "paid anew"),
+                columns=("what", "published", "independent", "paid anew"),  # four fit a telephone
                 rows=rows,
             ),
         ),

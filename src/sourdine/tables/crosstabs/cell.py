@@ -58,6 +58,25 @@ def cell_text(
     return CellText(shown, f"{_written(low, place, ROUND_FLOOR)} to {_written(high, place, ROUND_CEILING)}")
 
 
+def worth_showing(value: float, lower: float, upper: float) -> tuple[Decimal, Decimal, Decimal]:
+    """A value and the ends of its interval, each with the digits that the interval is worth.
+
+    One digit more than in a cell of a crosstab, since what is listed is also compared and drawn.
+
+    >>> [f"{each:,f}" for each in worth_showing(185863.4, 182012.7, 189614.1)]
+    ['185,900', '182,000', '189,700']
+    """
+    first, low, high = (_exact(x) for x in (value, lower, upper))
+    if not all(each.is_finite() for each in (first, low, high)) or high <= low:
+        return first, low, high
+    place = min(max(map(digits_of, (first, low, high))), _worth(high - low) + 1)
+    return (
+        _rounded(first, place, ROUND_HALF_EVEN),
+        _rounded(low, place, ROUND_FLOOR),
+        _rounded(high, place, ROUND_CEILING),
+    )
+
+
 def _exact(number: float) -> Decimal:
     return Decimal(math.copysign(math.inf, number) if endless(number) else repr(number))
 
@@ -77,5 +96,8 @@ def _worth(width: Decimal) -> int:
 def _written(number: Decimal, place: int, rounding: str) -> str:
     if not number.is_finite():
         return "∞" if number > 0 else "-∞"
-    rounded = number.quantize(Decimal(1).scaleb(-place), rounding=rounding, context=_EXACT)
-    return f"{rounded + 0:,.{max(place, 0)}f}"
+    return f"{_rounded(number, place, rounding):,.{max(place, 0)}f}"
+
+
+def _rounded(number: Decimal, place: int, rounding: str) -> Decimal:
+    return number.quantize(Decimal(1).scaleb(-place), rounding=rounding, context=_EXACT) + 0
