@@ -1,5 +1,9 @@
 """Which matrix is chosen for what is asked, and that published figures come out."""
 
+import math
+from itertools import product
+
+import numpy as np
 import pytest
 
 from sourdine.mechanisms.correlation import Participation
@@ -80,7 +84,38 @@ def test_windows_of_units_that_come_again_are_no_worse_than_alone() -> None:
 
 
 def test_a_plan_says_what_would_be_better_by_itself() -> None:
-    view = SeriesView(window=4, against=13)
-    choice = choose_matrix(52, (view,), Participation(52, 1), squared=True)
+    view = SeriesView(window=4, against=4)
+    choice = choose_matrix(52, (view,), Participation(12, 4), squared=True)
+    assert choice.anew[0] == pytest.approx(math.sqrt(45))  # no window holds more than one of its periods
     assert choice.errors[0] > choice.anew[0]
-    assert "4 periods against 13 before (paid anew)" in choice.words((view,)).split("otherwise")[1]
+    assert "4 periods against 4 before (paid anew)" in choice.words((view,)).split("otherwise")[1]
+
+
+@pytest.mark.parametrize("squared", [True, False])
+@pytest.mark.parametrize("pattern", [Participation(), Participation(4, 1), Participation(3, 2)])
+@pytest.mark.parametrize(
+    "view",
+    [
+        SeriesView(),
+        SeriesView(window=1),
+        SeriesView(window=3),
+        SeriesView(window=2, against=2),
+        SeriesView(window=1, against=3),
+        SeriesView(window=3, against=1),
+    ],
+)
+def test_what_is_paid_anew_is_paid_for_the_worst_pattern(
+    view: SeriesView, pattern: Participation, squared: bool
+) -> None:
+    """A unit that comes evenly leaves differences as they are; one that comes and goes does not."""
+    periods = 9
+    told = choose_matrix(periods, (view,), pattern, squared=squared, extensible=True).anew[0]
+    questions = np.zeros((periods, periods))
+    for step in view.periods(periods):
+        for (first, last), sign in view.spans(step):
+            questions[step - 1, first - 1 : last] += sign
+    units = np.array(list(product((0, 1), repeat=periods)))
+    may = [np.all(np.diff(np.flatnonzero(unit)) >= pattern.separation) for unit in units]
+    units = units[np.array(may) & (units.sum(1) <= pattern.times)]
+    worst = np.linalg.norm(units @ questions.T, 2 if squared else 1, axis=1).max()
+    assert told == pytest.approx(worst)

@@ -27,6 +27,7 @@ _RESOLUTION, _LENGTH = 1024, 2048
 # how much each period counts by itself beside what is asked: a few questions alone have no optimum
 _FAINT = {"dense": 0.03, "dense, smoothed": 0.1}
 INDEPENDENT = Fraction(0)
+_RISES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,19 +176,83 @@ def _questions(
 def _anew(view: SeriesView, periods: int, participation: Participation, squared: bool) -> float:
     """The error where each release of a view is paid for by itself, out of the same budget.
 
-    That is how far a unit moves all of them together, for periods as near as they may be, from several on.
+    That is how far a unit moves all of them together, at the worst of the patterns that are tried.
     """
-    lengths = [0.0]
-    for start in {0, min(view.first, periods) - 1, periods // 2}:
-        unit = np.zeros(periods + 1)
-        step, often = participation.separation, participation.times
-        unit[1 + start : 1 + start + often * step : step] = 1
-        sums = np.cumsum(unit)
-        moved = np.array(
-            [
-                sum(sign * (sums[last] - sums[first - 1]) for (first, last), sign in view.spans(period))
-                for period in view.periods(periods)
-            ]
-        )
-        lengths.append(float(np.linalg.norm(moved, 2 if squared else 1)) if moved.size else 0.0)
-    return max(lengths)
+    patterns = [
+        _stride(periods, start, participation.separation, participation.times)
+        for start in {0, min(view.first, periods) - 1, periods // 2}
+    ]
+    if view.against is not None:  # what comes evenly cancels; whoever comes and goes moves more
+        days = np.arange(periods)
+        waves = [
+            np.where((days + late) // width % 2, -1.0, 1.0)
+            for width in {view.window or 1, view.against, view.first}
+            for late in {0, width // 2, view.first}
+        ]
+        patterns += [_best_pattern(wave, participation) for wave in waves]
+        patterns += [_risen(view, pattern, participation, squared) for pattern in patterns]
+    return max(_moved(view, pattern, squared) for pattern in patterns)
+
+
+def _stride(periods: int, start: int, step: int, often: int) -> NDArray[np.float64]:
+    """The periods of a unit that comes so often, evenly."""
+    unit = np.zeros(periods)
+    unit[start : start + often * step : step] = 1
+    return unit
+
+
+def _answers(view: SeriesView, unit: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What a view tells of a series, at each period."""
+    sums = np.concatenate([[0.0], np.cumsum(unit)])
+    steps = np.arange(view.first, unit.size + 1)
+    answers = np.zeros(steps.size)
+    for (first, last), sign in view.spans(0):
+        begin = np.ones_like(steps) if view.window is None else steps + first
+        answers += sign * (sums[steps + last] - sums[begin - 1])
+    return answers
+
+
+def _moved(view: SeriesView, unit: NDArray[np.float64], squared: bool) -> float:
+    return (
+        float(np.linalg.norm(_answers(view, unit), 2 if squared else 1)) if unit.size >= view.first else 0.0
+    )
+
+
+def _risen(
+    view: SeriesView, unit: NDArray[np.float64], participation: Participation, squared: bool
+) -> NDArray[np.float64]:
+    """A pattern that moves a view no less: the best for the slope of the length, as long as that rises.
+
+    The length is convex, so that a pattern that is better for its slope is better for itself.
+    """
+    for _ in range(_RISES):
+        answers = _answers(view, unit)
+        pull = answers if squared else np.sign(answers)
+        ends = np.concatenate([np.zeros(view.first - 1), pull])  # at each period, of what is told there
+        later = np.concatenate([np.cumsum(ends[::-1])[::-1], np.zeros(view.first)])
+        slope = np.zeros(unit.size)
+        for (first, last), sign in view.spans(0):  # a period counts in what is told from -last to -first on
+            at = np.arange(unit.size)
+            slope += sign * (later[at - last] - later[np.minimum(at - first + 1, later.size - 1)])
+        better = _best_pattern(slope, participation)
+        if _moved(view, better, squared) <= _moved(view, unit, squared):
+            break
+        unit = better
+    return unit
+
+
+def _best_pattern(gains: NDArray[np.float64], participation: Participation) -> NDArray[np.float64]:
+    """The periods that a unit may come in with the greatest sum of gains."""
+    apart, periods = participation.separation, gains.size
+    often = min(participation.times, -(-periods // apart))
+    best = np.zeros((periods + apart, often + 1))  # from a period on, with so many visits left
+    for t in range(periods - 1, -1, -1):
+        best[t] = best[t + 1]
+        best[t, 1:] = np.maximum(best[t, 1:], gains[t] + best[t + apart, :-1])
+    pattern, t, left = np.zeros(periods), 0, often
+    while t < periods and left:
+        if best[t, left] > best[t + 1, left]:
+            pattern[t], t, left = 1, t + apart, left - 1
+        else:
+            t += 1
+    return pattern
