@@ -28,7 +28,11 @@ COUNTED = """
   window.asked = 0;
   window.fetch = (...all) => {
     window.asked += 1;
-    return plain(...all).finally(() => setTimeout(() => { window.asked -= 1; }, 30));
+    const shown = () => setTimeout(() => { window.asked -= 1; }, 30);
+    return plain(...all).then(
+      (response) => { response.clone().text().finally(shown); return response; },  // not before it is whole
+      (problem) => { shown(); throw problem; },
+    );
   };
 })();
 """

@@ -35,7 +35,7 @@ MOST_COLUMNS = 512
 MOST_CELLS = 1 << 22  # of one pair
 _MOST_PARTS = 256
 _ROWS = 100_000  # where no size is declared
-_OVERHEAD = 200 << 20  # bytes of an engine that reads a table
+_OVERHEAD = 300 << 20  # bytes of an engine that reads a table
 _ENOUGH = 3  # deviations of the noise of its size that a part must exceed
 _SURELY = 6  # deviations by which the noisy number of records is not exceeded
 # seconds, of a core of 2020 or so, on a million rows; fewer take less for each
