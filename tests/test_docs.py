@@ -36,7 +36,8 @@ NOT_RUN = {
     "needs a server of your own": 3,
     "a part of a specification": 2,
     "it needs torchrun": 2,
-    "needs transformers, which the slow tests have": 2,
+    "needs transformers, which the slow tests have": 3,
+    "needs a library of somebody else": 5,
 }
 
 
