@@ -951,12 +951,11 @@ LEARNING = {
             {"max_examples": 2},
         ),
     ),
-    "learning.measure": of(_measure, examples_per_unit=2, memory=1 << 30),
+    "learning.measure": of(_measure, examples_per_unit=2, memory=1 << 30, batch_size=8),
     "learning.memory_of": of(
-        lambda examples_per_unit: learning.memory_of(
-            _linear(), _torch()[1:], examples_per_unit=examples_per_unit
-        ),
+        lambda **n: learning.memory_of(_linear(), _torch()[1:], **n),
         examples_per_unit=2,
+        batch_size=8,
     ),
     "learning.TrainingPlan": (
         Example(lambda **n: _fit(plan=_TWO_STEPS | n), {"size": 40, "group": 2}),

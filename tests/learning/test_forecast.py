@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import StepForecast, measure
+from sourdine.learning import StepForecast, measure, memory_of
 from sourdine.learning.memory.model import Stage
 
 DATA = (torch.zeros(1, 1000), torch.zeros(1, dtype=torch.int64))
@@ -71,3 +71,25 @@ def test_a_machine_that_does_something_else_does_not_make_a_forecast_longer(
     monkeypatch.setattr("sourdine.learning.forecast.time.perf_counter", lambda: float(next(clock)))
     busy = measure(nn.Linear(1000, 2), DATA, memory=1 << 24)
     assert busy.seconds + 64 * busy.seconds_each < 1 + 100 * (quiet.seconds + 64 * quiet.seconds_each)
+
+
+def test_a_model_without_numbers_is_forecast_like_one_with_them() -> None:
+    def tied() -> nn.Module:
+        model = nn.Sequential(nn.Linear(20, 20), nn.Tanh(), nn.Linear(20, 20))
+        model[2].weight = model[0].weight
+        return model
+
+    example = (torch.zeros(1, 20), torch.zeros(1, dtype=torch.int64))
+    real = measure(tied(), example)
+    with torch.device("meta"):
+        shapes = tied()
+    for absent in (measure(shapes, example), measure(tied(), example, device="meta")):
+        assert absent.memory.peak(100) == pytest.approx(real.memory.peak(100), rel=0.02)
+        assert absent.parameters == real.parameters == 440
+
+
+def test_a_small_batch_is_forecast_by_few_examples() -> None:
+    example = (torch.zeros(1, 20), torch.zeros(1, dtype=torch.int64))
+    few, many = (memory_of(nn.Linear(20, 2), example, batch_size=size) for size in (20, 200))
+    assert [max(units for units, _ in each.most[Stage.MORE].points) for each in (few, many)] == [23, 389]
+    assert few.peak(20) == pytest.approx(many.peak(20), rel=0.05)

@@ -61,6 +61,7 @@ class Execution:
         *,
         clipping: Clipping,
         examples_per_unit: int = 1,
+        batch_size: int | None = None,
     ) -> "Prepared":
         """Test the gradients of a task on examples that are nobody's, and measure a step unless told."""
         tried = examples if self.rehearsal is None else RepeatedExamples(examples_of(self.rehearsal))
@@ -77,6 +78,7 @@ class Execution:
             examples_per_unit=examples_per_unit,
             dtype=task.autocast,
             way=way,
+            batch_size=batch_size,
         )
         return Prepared(forecast.physical_batch_size, forecast, way, public)
 

@@ -120,6 +120,7 @@ def fit(
             examples,
             clipping=clip,
             examples_per_unit=copies * (1 if owners is None else owners.max_examples),
+            batch_size=priced.batch_size,
         )
         physical = prepared.physical_batch_size
         if priced.exact and how.physical_batch_size is None:

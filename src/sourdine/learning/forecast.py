@@ -1,6 +1,5 @@
 """Memory and time of a step, measured by a few dry ones on made-up examples."""
 
-import copy
 import os
 import time
 
@@ -37,13 +36,15 @@ def measure(
     device: torch.device | str | None = None,
     dtype: torch.dtype | str | None = None,
     way: GradientWay | None = None,
+    batch_size: int | None = None,
 ) -> StepForecast:
     """What a step on examples shaped like these takes; of `data` only shapes and types are read.
 
     `memory` is how many bytes the tensors of training may take: half of what is free on the device unless
-    told. `device` and `dtype` are as in `Execution`. Units of `examples_per_unit` examples count as one.
-    What the optimizer keeps is counted if it is given; its time is not. `way` is how gradients are taken, if
-    a test has told.
+    told. `device` and `dtype` are as in `Execution`; a model without numbers, on the device 'meta', gets some
+    for the forecast. No more than `batch_size` units come at a time, if that is told: it is quicker then.
+    Units of `examples_per_unit` examples count as one. What the optimizer keeps is counted if it is given;
+    its time is not. `way` is how gradients are taken, if a test has told.
 
     >>> forecast = measure(torch.nn.Linear(20, 2), (torch.zeros(1, 20), torch.zeros(1, dtype=torch.int64)))
     >>> forecast.parameters, forecast.physical_batch_size
@@ -55,7 +56,7 @@ def measure(
     where = Placement(device=device, dtype=dtype)
     losses = cross_entropy if loss is None else check_loss(loss)
     examples = examples_of(data)
-    task = Task(where.put(copy.deepcopy(model)).train(), losses, where.autocast, examples.names)
+    task = Task(where.copy_of(model).train(), losses, where.autocast, examples.names)
     room = int(_SHARE * free_memory(next(task.model.parameters()).device)) if memory is None else memory
     step = Step(
         task.model,
@@ -65,9 +66,8 @@ def measure(
         clipping=Flat() if clipping is None else clipping,
         processes=ALONE,
     )
-    if way is None and not where.without_numbers:
+    if way is None:
         way = way_of(task.model, task.losses, (examples.made_up(REHEARSED),))
-    way = way or GradientWay()
     step.ready(way)
     taken = memory_of(
         task.model,
@@ -78,6 +78,7 @@ def measure(
         examples_per_unit=examples_per_unit,
         dtype=where.autocast,
         way=way,
+        batch_size=batch_size,
     )
     fitting = max(1, min(_MOST_PHYSICAL, taken.largest(room, parts=True)))
     physical = 1 << (fitting.bit_length() - 1)

@@ -1,6 +1,7 @@
 """Every refusal's advice, followed: what was refused then passes."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 import torch
@@ -131,3 +132,28 @@ def test_time_on_the_first_axis_is_right_and_the_advice_is_quick(first: bool) ->
     else:
         with pytest.warns(UserWarning, match="batch_first=True"):
             learning.check(model, None, example)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_recurrent_layer_in_bfloat16_where_the_processor_has_none() -> None:
+    class Last(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.states, self.head = nn.LSTM(4, 3, batch_first=True), nn.Linear(3, 2)
+
+        def forward(self, x: Tensor) -> Tensor:
+            last: Tensor = self.head(self.states(x)[0][:, -1])
+            return last
+
+    def run(model: nn.Module, **more: str) -> None:
+        data = (torch.zeros(4, 2, 4), torch.zeros(4, dtype=torch.int64))
+        wanted = learning.TrainingPlan(noise_multiplier=1, delta=1e-3, steps=1, batch_size=2)
+        learning.fit(model, data, wanted, execution=learning.Execution(physical_batch_size=2, **more))  # type: ignore[arg-type]
+
+    with suppress(RuntimeError), torch.autocast("cpu", dtype=torch.bfloat16):
+        Last()(torch.zeros(4, 2, 4))
+        pytest.skip("this processor has such a form")
+    with pytest.raises(InvalidParameter, match="Leave dtype='bfloat16'"):
+        run(Last(), dtype="bfloat16")
+    run(Last())
+    run(Last().bfloat16())

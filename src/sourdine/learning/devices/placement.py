@@ -1,9 +1,10 @@
 """Where a model is trained and in which numbers, as a user states them."""
 
+import copy
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
@@ -39,6 +40,13 @@ class Placement:
         """Whether there is no device, but only shapes."""
         return isinstance(self.device, torch.device) and self.device.type == META
 
+    def copy_of(self, model: nn.Module) -> nn.Module:
+        """A copy of a model there, to forecast with; one without numbers gets some, in memory."""
+        if self.without_numbers or any(value.is_meta for value in model.parameters()):
+            where = None if self.without_numbers else self.device
+            return Placement(device=where, dtype=self.dtype).put(_with_numbers(model))
+        return self.put(copy.deepcopy(model))
+
     def put(self, model: nn.Module) -> nn.Module:
         """Move a model there, in place."""
         if isinstance(self.dtype, torch.dtype):
@@ -53,6 +61,29 @@ class Placement:
                 ) from problem
             model = model.to(self.device)
         return model
+
+
+def _with_numbers(model: nn.Module) -> nn.Module:
+    """A copy with made-up numbers for those that are missing: what a step takes hangs on shapes alone."""
+    model, source = copy.deepcopy(model), torch.Generator().manual_seed(1)
+    made: dict[int, Tensor] = {}  # one for all places of what is shared
+
+    def number(value: Tensor) -> Tensor:
+        if id(value) not in made:
+            real = torch.zeros_like(value, device="cpu")
+            if real.is_floating_point():
+                real.data.normal_(0, 0.02, generator=source)
+            made[id(value)] = (
+                nn.Parameter(real, value.requires_grad) if isinstance(value, nn.Parameter) else real
+            )
+        return made[id(value)]
+
+    for layer in model.modules():
+        for values in (layer._parameters, layer._buffers):
+            for name, value in values.items():
+                if value is not None and value.is_meta:
+                    values[name] = number(value)  # type: ignore[assignment]
+    return model
 
 
 def _device(device: object) -> torch.device | None:

@@ -24,6 +24,11 @@ REHEARSED = 6
 _TOLERANCE = {torch.float16: 2.0**-6, torch.bfloat16: 2.0**-4}  # of the precision in which a model computes
 _FINE = 1e-3
 _REMEDY = "Pass rehearsal=, a few public examples such as (inputs, targets), if made-up ones cannot be right."
+_NO_FORM = (
+    "This processor cannot run a layer of the model in the numbers that autocast has it compute in, as with "
+    "an LSTM in bfloat16. Leave dtype='bfloat16' (or the autocast) out, or turn the model itself into "
+    "model.bfloat16(), which runs in another way."
+)
 _RANDOM = (nn.modules.dropout._DropoutNd,)
 _RANDOM_INSIDE = (nn.MultiheadAttention, nn.RNNBase)
 
@@ -86,6 +91,8 @@ def compare_gradients(
     except SourdineError:
         raise
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as problem:
+        if "primitive descriptor" in str(problem):  # of oneDNN, which wants what not every processor has
+            raise InvalidParameter(_NO_FORM) from problem
         raise InvalidParameter(
             f"The model or its loss failed in a rehearsal: {str(problem).rstrip('. ')}. {remedy}"
         ) from problem

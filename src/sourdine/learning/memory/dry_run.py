@@ -146,14 +146,16 @@ def memory_of(
     device: torch.device | str | None = None,
     dtype: torch.dtype | str | None = None,
     way: GradientWay | None = None,
+    batch_size: int | None = None,
 ) -> Memory:
     """The memory of training a model on examples shaped like these, of which only shapes and types are read.
 
     Dry steps on 2, 5 and 11 made-up examples, and on more while their tensors take less than 64 MiB. For
     every moment of a step a line goes through the last two of them, so that moments count that matter for
     large batches only. Without an optimizer, one that keeps nothing is taken. `device` and `dtype` are as in
-    `Execution`; what counts is the memory of that device. `way` is how gradients are taken, if a test has
-    told.
+    `Execution`; what counts is the memory of that device. A model without numbers, on the device 'meta', gets
+    some for the forecast. `way` is how gradients are taken, if a test has told. If it is told that no more
+    than `batch_size` units come at a time, dry steps end there.
 
     >>> import torch
     >>> memory = memory_of(nn.Linear(1000, 2), (torch.zeros(1, 1000), torch.zeros(1, dtype=torch.int64)))
@@ -161,9 +163,13 @@ def memory_of(
     (MemoryLine(fixed=8008.0, each=0.0), 4008.0)
     """
     where = Placement(device=device, dtype=dtype)
-    model = model if device is dtype is None else where.put(copy.deepcopy(model))
+    most = _UNITS[-1]
+    if batch_size is not None:
+        most = check.integer("memory_of", "batch_size", batch_size, 1, 1 << 40)
+    if device is not None or dtype is not None or any(value.is_meta for value in model.parameters()):
+        model = where.copy_of(model)
     examples, losses = examples_of(data), cross_entropy if loss is None else check_loss(loss)
-    if private and way is None and not where.without_numbers:
+    if private and way is None:
         task = Task(copy.deepcopy(model).train(), losses, where.autocast, examples.names)
         way = way_of(task.model, task.losses, (examples.made_up(REHEARSED),))
     dry = _Dry(
@@ -182,7 +188,7 @@ def memory_of(
     for count in _UNITS:
         stages = runs[count] = dry.run(count)
         grown = max(each.most for each in stages.values()) - stages[Stage.MODEL].live
-        if len(runs) >= _RUNS and grown >= _ENOUGH:
+        if len(runs) >= _RUNS and (grown >= _ENOUGH or count >= most):
             break
     return Memory(
         live={
