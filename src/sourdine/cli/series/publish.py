@@ -60,7 +60,7 @@ def publish(
         ("query", "statistic", "key", "view", *ends),
         [
             [show.one_line(str(row[name])) for name in ("query", "statistic", "key", "view")]
-            + [f"{each:,f}" for each in worth_showing(*(float(row[name]) for name in ends))]
+            + [f"{each:,f}" for each in worth_showing(*(float(str(row[name])) for name in ends))]
             for row in rows[:MOST_ROWS]
         ],
         numbers=ends,

@@ -46,7 +46,8 @@ def _section(answers: SeriesAnswers, plan: SeriesPlan, table: SeriesRows, view: 
     )
     last = [row for row in rows if row["name"] == answers.calendar.name(answers.closed)]
     body = tuple(
-        (row["key"], *worth_showing(row["value"], row["lower"], row["upper"])) for row in last[:_MOST_KEYS]
+        (row["key"], *worth_showing(*(float(row[name] or 0) for name in ("value", "lower", "upper"))))
+        for row in last[:_MOST_KEYS]
     )
     at = answers.calendar.name(answers.closed)
     return Section(

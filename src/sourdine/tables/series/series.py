@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -284,7 +285,10 @@ class TableSeries(PeriodReader):
         closed = self._state.periods(place, last)
         keys = closed[-1].keys  # later ones were not shown then
         noisy = aligned(closed, keys, _rows_of(line.mechanism.matrix))
-        known = {key: each.number for each in reversed(closed) for key in each.keys}
+        known: dict[tuple[Any, ...], int] = {}
+        for before, each in pairwise([None, *closed]):
+            if each is not None and (before is None or each.keys is not before.keys):  # lists seldom change
+                known |= {key: each.number for key in each.keys if key not in known}
         starts = np.array([known.get(key, last + 1) for key in keys], np.int64)
         return SeriesRows(line=line, keys=keys, rows=noisy, starts=starts)
 

@@ -278,7 +278,7 @@ class SeriesState:
         self._run_many(
             "INSERT INTO participations VALUES (?, ?, ?) "
             "ON CONFLICT DO UPDATE SET records = records + excluded.records",
-            ((unit, period, int(count)) for unit, count in zip(digests, records, strict=True)),
+            sorted((unit, period, int(count)) for unit, count in zip(digests, records, strict=True)),
         )
 
     # copies
@@ -331,6 +331,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute("PRAGMA fullfsync = ON")
     connection.execute("PRAGMA temp_store = MEMORY")  # digests stay off other disks
+    connection.execute("PRAGMA cache_size = -65536")  # KiB: digests fall anywhere in their table
     return connection
 
 
