@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.distributions import RhoLaw
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.mechanisms import CorrelatedGaussian, CorrelatedLaplace, NoiseCorrelation
 from sourdine.mechanisms.correlation import Participation, PowerMatrix, TreeMatrix
@@ -43,6 +44,14 @@ def test_rows_one_by_one_have_the_law_of_all_at_once(
     exact = values @ np.array(matrix_of(mechanism)).T
     sigma = math.sqrt(2) * 3 if isinstance(mechanism, CorrelatedLaplace) else float(mechanism.sigma)
     assert np.abs(np.concatenate(rows, axis=-1) - exact).max() < 12 * sigma
+
+
+@pytest.mark.parametrize("moved", [3, 6])  # the nearest floats are below what these cost
+def test_a_law_of_floats_costs_no_less_than_the_fraction(moved: int) -> None:
+    loss = WEEKS.loss(Distance.l2(moved))
+    assert loss.rho is not None
+    assert isinstance(loss.remove, RhoLaw)
+    assert Fraction(float(loss.rho)) < loss.rho <= Fraction(loss.remove.rho)
 
 
 def test_the_claim_is_that_of_the_rounded_matrix() -> None:

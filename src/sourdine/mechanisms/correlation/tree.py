@@ -97,7 +97,7 @@ class TreeMatrix(CorrelationMatrix):
     def row_reach(self, participation: Participation) -> int:
         if participation.once:
             return 1
-        return int(participation.heaviest_of_each(self._entries).max())
+        return min(participation.times, -(-self.widths[-1] // participation.separation))  # its widest node
 
     @cached_property
     def _heights(self) -> NDArray[np.int64]:
