@@ -24,16 +24,16 @@ def chart_library() -> str:
 
     name = f"charts-{version('vl-convert-python')}.js"
     with contextlib.suppress(OSError, RuntimeError, UnicodeError):
-        kept = _folder() / name
-        if _ours(kept.parent) and _ours(kept) and (script := kept.read_text("utf-8")):
+        file = _folder() / name
+        if _ours(file.parent) and _ours(file) and (script := file.read_text("utf-8")):
             return script
     script = str(vl_convert.javascript_bundle(_ENTRY))
     with contextlib.suppress(OSError, RuntimeError):  # no home, no room, no right: it is made anew each time
-        kept = _folder() / name
-        kept.parent.mkdir(mode=disk.OWNERS_FOLDER, parents=True, exist_ok=True)
-        if _ours(kept.parent):
+        file = _folder() / name
+        file.parent.mkdir(mode=disk.OWNERS_FOLDER, parents=True, exist_ok=True)
+        if _ours(file.parent):
             with disk.shared(False):
-                disk.write_whole(kept, script)
+                disk.write_whole(file, script)
     return script
 
 
