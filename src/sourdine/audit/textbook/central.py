@@ -51,7 +51,7 @@ def draw_rounded_gaussian(mechanism: RoundedGaussian, value: ArrayLike, count: i
 
 def draw_best_of_runs(mechanism: BestOfRuns, value: ArrayLike, count: int, dice: Dice) -> Answers:
     """So many answers as a geometric variable says, and the largest of them."""
-    [[run]] = mechanism.runs
+    [[run]] = mechanism.settings
     assert isinstance(run.mechanism, RoundedGaussian)
     runs = dice.geometric(1 / float(mechanism.mean), count)
     answers = draw_rounded_gaussian(run.mechanism, value, int(runs.sum()), dice)

@@ -66,17 +66,17 @@ class Placement:
 def _with_numbers(model: nn.Module) -> nn.Module:
     """A copy with made-up numbers for those that are missing: what a step takes hangs on shapes alone."""
     model, source = copy.deepcopy(model), torch.Generator().manual_seed(1)
-    made: dict[int, Tensor] = {}  # one for all places of what is shared
+    substitutes: dict[int, Tensor] = {}  # one for all places of what is shared
 
     def number(value: Tensor) -> Tensor:
-        if id(value) not in made:
+        if id(value) not in substitutes:
             real = torch.zeros_like(value, device="cpu")
             if real.is_floating_point():
                 real.data.normal_(0, 0.02, generator=source)
-            made[id(value)] = (
+            substitutes[id(value)] = (
                 nn.Parameter(real, value.requires_grad) if isinstance(value, nn.Parameter) else real
             )
-        return made[id(value)]
+        return substitutes[id(value)]
 
     for layer in model.modules():
         for values in (layer._parameters, layer._buffers):
