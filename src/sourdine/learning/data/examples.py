@@ -3,7 +3,6 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, Protocol, TypeGuard
 
 import numpy as np
@@ -99,10 +98,13 @@ class Items(Examples):
         self.size = len(dataset)  # type: ignore[arg-type]
         if self.size < 1:
             raise InvalidParameter("The data must hold at least one example.")
-        first = self._collated(0)
+        item: object = dataset[0]  # once: its shapes and types count as public, and nothing else is looked at
+        first = self._collated(item)
         if isinstance(first, Mapping):
             self.names = named_tensors(first)[0]
-            self._warn_of_lengths()
+        self._first = self._checked(first)
+        if isinstance(item, Mapping):
+            self._warn_of_lengths(item)
 
     def batch(self, places: Indices) -> Batch:
         each = [self._one(int(place)) for place in places]
@@ -128,16 +130,14 @@ class Items(Examples):
         batch = tuple(torch.cat(parts) for parts in zip(*each, strict=True))
         return batch, None if bool(fits.all()) else fits
 
-    def _collated(self, place: int) -> object:
-        item: object = self._dataset[place]
+    def _collated(self, item: object) -> object:
         if self._collate is not None:
             return self._collate([item])
         return one_of(item) if isinstance(item, Mapping) else default_collate([item])
 
-    def _warn_of_lengths(self) -> None:
+    def _warn_of_lengths(self, item: Mapping[str, object]) -> None:
         """Say beforehand that a collator leaves lengths as they are; made from the first example alone."""
-        item: object = self._dataset[0]
-        if self._collate is None or not isinstance(item, Mapping):
+        if self._collate is None:
             return
         try:
             shorter = named_tensors(_mapping(self._collate([halved(item)])))[1]
@@ -152,7 +152,9 @@ class Items(Examples):
             )
 
     def _one(self, place: int) -> Batch:
-        batch = self._collated(place)
+        return self._checked(self._collated(self._dataset[place]))
+
+    def _checked(self, batch: object) -> Batch:
         if self.names is not None:
             names, batch = named_tensors(_mapping(batch))
             if names != self.names:
@@ -168,10 +170,6 @@ class Items(Examples):
 
     def like(self) -> Batch:
         return self._first
-
-    @cached_property
-    def _first(self) -> Batch:
-        return self.batch(np.zeros(1, np.int64))
 
 
 class RepeatedExamples(Examples):
