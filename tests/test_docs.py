@@ -118,6 +118,12 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert "://" in link or (page.parent / link).exists(), link
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_tests_that_pages_name_exist(page: Path) -> None:
+    for path, name in re.findall(r"`(tests/[\w/.]+)::(\w+)`", page.read_text()):
+        assert f"def {name}(" in (ROOT / path).read_text(), f"{path}::{name}"
+
+
 def test_the_way_of_a_row_is_drawn_as_it_is() -> None:
     drawn = runpy.run_path(str(ROOT / "docs" / "generate" / "row.py"))
     assert drawn["picture"]() == (ROOT / "docs" / "pictures" / "row.svg").read_text(encoding="utf-8")
