@@ -167,6 +167,21 @@ def _fit(**given: Any) -> Any:
 _TWO_STEPS = {"delta": SMALL, "noise_multiplier": 2, "steps": 2, "batch_size": 10}
 
 
+def _candidate(**given: Any) -> Any:
+    priced = learning.plan(learning.TrainingPlan(**_TWO_STEPS), size=40)
+
+    def train() -> Any:
+        execution = learning.Execution(physical_batch_size=10)
+        return learning.fit(_linear(), _torch()[1:], learning.TrainingPlan(**_TWO_STEPS), execution=execution)
+
+    return learning.Candidate(plan=priced, train=train, **given)
+
+
+def _select_best(mean: float) -> Any:
+    found = learning.select_best([_candidate()], mean=mean, score=lambda _: 1.0, bits=SeededBits(1))
+    return found.spend
+
+
 def _fit_in_steps(every: int) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         return _fit(plan=_TWO_STEPS, checkpoint=learning.Checkpoint(Path(folder) / "run", every=every))
@@ -916,6 +931,8 @@ LEARNING = {
     "learning.BestOfRuns": of(lambda **n: learning.BestOfRuns(runs=RUNS, **n), mean=5),
     "learning.BestOfRuns.of": of(lambda mean: learning.BestOfRuns.of([[RUN]], mean), mean=5),
     "learning.BestOfRuns.error": _error(learning.BestOfRuns(runs=RUNS, mean=Fraction(5))),
+    "learning.Candidate": of(lambda norm: _candidate(norm=norm).norm, norm=2),
+    "learning.select_best": of(_select_best, mean=2),
     "learning.NoisyGradient": of(learning.NoisyGradient, sigma=100),
     "learning.NoisyGradient.error": _error(learning.NoisyGradient(sigma=100)),
     "learning.PricedPlan.spend": of(
@@ -1026,6 +1043,7 @@ RECORDS = {
     "learning.TrainingPlan",
     "learning.Progress",
     "learning.Solved",
+    "learning.Selected",
     "learning.Trained",
     "local.AnswerRegression",
     "local.CentralComparison",

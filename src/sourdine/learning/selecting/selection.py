@@ -29,6 +29,9 @@ class Candidate:
     train: Callable[[], Trained]
     norm: float = 1.0
 
+    def __post_init__(self) -> None:
+        check.keep(self, norm=float(check.positive("Candidate", "norm", self.norm)))
+
     @property
     def spend(self) -> Spend:
         """What one run of it spends."""
