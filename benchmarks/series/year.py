@@ -36,7 +36,7 @@ delta = 1e-6
 [columns.arrived]
 type = "date"
 first = 2026-01-01
-last = 2027-12-31
+last = 2035-12-31
 [columns.place]
 {place}
 [[queries]]
@@ -104,7 +104,7 @@ def kills(folder: Path, *, times: int, seed: int = 0, chosen: bool = False) -> d
     Of two kills one comes at any moment of a run, and one near its end, where rows are committed and shown.
     """
     many = {"records": 400, "epsilon": 8} if chosen else {"records": 8}
-    specification = prepare(folder, keys=4, periods=times + 50, chosen=chosen, **many)
+    specification = prepare(folder, keys=4, periods=2 * times + 50, chosen=chosen, **many)
     plan, place, ledger = specification.series_plan(), specification.series_path, folder / "visits.ledger"
     TableSeries.start(plan, place, ledger).close()
     with Ledger.open(ledger) as book:
