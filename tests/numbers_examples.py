@@ -164,7 +164,7 @@ def _fit(**given: Any) -> Any:
     return found.plan, [tensor.tolist() for tensor in found.model.state_dict().values()]
 
 
-_TWO_STEPS = {"delta": SMALL, "noise_multiplier": 2, "steps": 2, "batch_size": 10}
+_TWO_STEPS: dict[str, Any] = {"delta": SMALL, "noise_multiplier": 2, "steps": 2, "batch_size": 10}
 
 
 def _candidate(**given: Any) -> Any:
