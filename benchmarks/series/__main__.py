@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=_PARTS, help="this part alone; may be repeated")
     parser.add_argument("--periods", type=int, action="append", help="errors of this horizon alone")
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write every measure here")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for each optimiser of the peer")
+    parser.add_argument("--limit", type=float, default=150.0, help="seconds for each optimiser of the peer")
     parser.add_argument("--mnist", type=Path, metavar="FOLDER", help="IDX files, to train one pass on")
     options = parser.parse_args()
     console, parts = Console(), tuple(options.only or _PARTS)
