@@ -162,7 +162,7 @@ WRONG = {
     "no delta": ("delta = 1e-6\n", "", "needs a delta"),
     "a small target": ("[synthetic]", '[synthetic]\ntarget = "town"', "With the target 'town'"),
     "a word that is none": ("mark =", "marc =", "'synthetic.marc' is unknown. Did you mean 'mark'?"),
-    "a word of the table that is none": ("size =", "siize =", "'table.siize' is unknown. Did you mean 'size'?"),
+    "a word of a table that is none": ("size =", "sze =", "'table.sze' is unknown. Did you mean 'size'?"),
     "too large a pair": (
         "[hierarchies.places]",
         "".join(
