@@ -22,16 +22,15 @@ def chart_library() -> str:
     """The JavaScript that draws charts, as one script."""
     import vl_convert
 
-    name = f"charts-{version('vl-convert-python')}.js"
-    with contextlib.suppress(OSError, RuntimeError, UnicodeError):
-        file = _folder() / name
-        if _ours(file.parent) and _ours(file) and (script := file.read_text("utf-8")):
+    folder = _folder()
+    file = folder / f"charts-{version('vl-convert-python')}.js"
+    with contextlib.suppress(OSError, UnicodeError):
+        if _ours(folder) and _ours(file) and (script := file.read_text("utf-8")):
             return script
     script = str(vl_convert.javascript_bundle(_ENTRY))
-    with contextlib.suppress(OSError, RuntimeError):  # no home, no room, no right: it is made anew each time
-        file = _folder() / name
-        file.parent.mkdir(mode=disk.OWNERS_FOLDER, parents=True, exist_ok=True)
-        if _ours(file.parent):
+    with contextlib.suppress(OSError):  # no home, no room, no right: it is made anew each time
+        folder.mkdir(mode=disk.OWNERS_FOLDER, parents=True, exist_ok=True)
+        if _ours(folder):
             with disk.shared(False):
                 disk.write_whole(file, script)
     return script
@@ -39,8 +38,11 @@ def chart_library() -> str:
 
 def _folder() -> Path:
     """Where programs keep what they can make again, by the convention of the system."""
-    named = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", "")
-    return (Path(named) if Path(named).is_absolute() else Path.home() / ".cache") / "sourdine"
+    named = Path(os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", ""))
+    try:
+        return (named if named.is_absolute() else Path.home() / ".cache") / "sourdine"
+    except RuntimeError:  # a user without a home
+        return Path(os.devnull) / "sourdine"
 
 
 def _ours(path: Path) -> bool:

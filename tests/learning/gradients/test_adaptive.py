@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -24,6 +25,13 @@ from sourdine.learning.gradients.adaptive import WITHIN, FollowingNorm
 from sourdine.learning.gradients.way import GradientWay
 from sourdine.testing import SeededBits
 from tests.narrow import some
+
+_FOLLOWED: dict[str, Any] = {
+    "noise_multiplier": 1,
+    "batch_size": 2,
+    "steps": 1,
+    "clipping": QuantileClipping(),
+}
 
 
 def step_of(model: nn.Module, clipping: QuantileClipping, *, noise: float = 1.0, steps: int = 1) -> Step:
@@ -90,14 +98,7 @@ def test_the_count_takes_little_of_a_large_batch_and_at_most_half_of_the_length(
 
 def test_fixed_norms_only_with_exact_steps() -> None:
     with pytest.raises(InvalidParameter, match="fixed norm"):
-        Step(
-            nn.Linear(2, 1),
-            noise_multiplier=1,
-            batch_size=2,
-            steps=1,
-            clipping=QuantileClipping(),
-            exact=True,
-        )
+        Step(nn.Linear(2, 1), **_FOLLOWED, exact=True)
 
 
 def test_units_run_one_at_a_time_count_alike() -> None:
@@ -155,14 +156,7 @@ def test_correlated_noise_and_several_processes_have_a_fixed_norm(tmp_path: Path
         trained(tmp_path / "run.pt", correlation=Banded(bands=2))
     assert not (tmp_path / "run.pt").exists()
     with pytest.raises(InvalidParameter, match="fixed norm"):
-        Step(
-            nn.Linear(2, 1),
-            noise_multiplier=1,
-            batch_size=2,
-            steps=1,
-            clipping=QuantileClipping(),
-            processes=Pair(alone=True),
-        )
+        Step(nn.Linear(2, 1), **_FOLLOWED, processes=Pair(alone=True))
 
 
 class Pair(Processes):

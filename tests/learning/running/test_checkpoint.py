@@ -146,25 +146,18 @@ def test_it_holds_neither_data_nor_bits(tmp_path: Path) -> None:
 
 def test_a_finished_run_is_handed_over_again_and_not_continued(tmp_path: Path) -> None:
     path, ledger = tmp_path / "run.pt", ledger_at(tmp_path / "l")
-    first = fit(
-        model(),
-        (X, Y),
-        run_plan(),
-        checkpoint=path,
-        ledger=ledger,
-        averaging=0.9,
-        public=(X, Y),
-        execution=FEW,
-    )
-    second = fit(
-        model(),
-        (X, Y),
-        run_plan(),
-        checkpoint=path,
-        ledger=ledger,
-        averaging=0.9,
-        public=(X, Y),
-        execution=FEW,
+    first, second = (
+        fit(
+            model(),
+            (X, Y),
+            run_plan(),
+            checkpoint=path,
+            ledger=ledger,
+            averaging=0.9,
+            public=(X, Y),
+            execution=FEW,
+        )
+        for _ in range(2)
     )
     assert torch.equal(first.model.get_parameter("weight"), second.model.get_parameter("weight"))
     assert first.history == second.history
