@@ -44,18 +44,13 @@ class Edit:
     at: Place
     content: object
 
-    @classmethod
-    def at_pointer(cls, pointer: str, content: object) -> "Edit":
-        """The edit of a place that is written as a JSON pointer (RFC 6901).
-
-        >>> Edit.at_pointer("/columns/a~1b/lower", 0).at
-        ('columns', 'a/b', 'lower')
-        """
-        return cls(place_of(pointer), content)
-
 
 def place_of(pointer: str) -> Place:
-    """The place of a JSON pointer; whole numbers are places in lists."""
+    """The place of a JSON pointer (RFC 6901); whole numbers are places in lists.
+
+    >>> place_of("/columns/a~1b/lower")
+    ('columns', 'a/b', 'lower')
+    """
     if not pointer.startswith("/"):
         raise InvalidParameter("A place in the specification begins with a slash.")
     parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]

@@ -60,11 +60,6 @@ class TimeFormat:
         """Whether a text says how far its clock is from UTC."""
         return ("z", True) in self._tokens
 
-    @property
-    def has_time(self) -> bool:
-        """Whether there is more than a date."""
-        return ("H", True) in self._tokens
-
     @cached_property
     def pattern(self) -> str:
         """What texts look like, with a group for each part."""

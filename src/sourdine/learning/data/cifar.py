@@ -22,7 +22,6 @@ from sourdine.learning.data.pickles import MOST_BYTES, NotPlain, read_pickle
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 BATCHES = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch")
 ARCHIVES = (".tar.gz", ".tgz", ".tar")
-FOLDERS = ("cifar-10-batches-py", "cifar-10-batches-bin")
 META = "batches.meta"
 _BINARY = ".bin"
 _SHAPE = (3, 32, 32)
