@@ -5,7 +5,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo install dev test test-slow coverage mutate check format bench reproduce docs clean
+.PHONY: demo install dev test test-slow coverage mutate check format bench reproduce docs dist lock clean
 .DEFAULT_GOAL := demo
 
 demo: .venv/.base
@@ -35,7 +35,7 @@ mutate: .venv/.dev
 
 check: .venv/.dev
 	$(BIN)/ruff check .
-	$(BIN)/codespell src tests benchmarks docs *.md
+	$(BIN)/codespell src tests benchmarks distribution docs *.md
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
@@ -56,6 +56,14 @@ reproduce: .venv/.dev
 docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open site/index.html in a browser; for its search too: $(BIN)/python -m http.server -d site"
+
+# Wheel, source distribution and bill of materials of the last commit, built twice, checked, with their digests.
+dist: build/.tools
+	build/tools/bin/python -m distribution
+
+# requirements.lock, from pyproject.toml and constraints.txt; it asks an index for the digests of all files.
+lock: build/.tools
+	build/tools/bin/python -m distribution.lock
 
 clean:
 	rm -rf .venv .bench .mutate site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
@@ -81,3 +89,8 @@ clean:
 .venv/.docs: pyproject.toml constraints.txt | .venv/bin/python
 	$(PIP) -e '.[docs]'
 	@touch .venv/.base $@
+
+build/.tools: distribution/tools.txt
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@

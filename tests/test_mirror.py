@@ -11,7 +11,7 @@ import pytest
 import sourdine
 
 TESTS, CODE = Path(__file__).parent, Path(sourdine.__file__).parent
-OTHER = {"benchmarks", "golden", "mutation"}  # folders about something else than the package
+OTHER = {"benchmarks", "distribution", "golden", "mutation"}  # folders about something else than the package
 THEMES = {
     "accounting/ledger": "changed selection_delta simulator",
     "accounting": "brackets delta",
