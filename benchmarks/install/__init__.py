@@ -1,0 +1,1 @@
+"""What an installation brings, in megabytes and seconds, beside peers."""
