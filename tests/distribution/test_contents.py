@@ -1,8 +1,11 @@
 import io
+import json
+import re
 import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from distribution.contents import LARGEST, sdist_faults, sdist_sizes, wheel_faults, wheel_sizes
 
@@ -58,6 +61,26 @@ def test_files_are_listed_with_their_sizes(tmp_path: Path) -> None:
     assert sdist_sizes(tmp_path / "a.tar.gz") == {"src/a.py": 3}
 
 
+def project() -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return found
+
+
 def test_one_version_is_told_everywhere() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {project()['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_extras_that_messages_advise_are_declared() -> None:
+    """A message that sends people to an extra gives the command, by a name that there is."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
+    commands = [found for text in texts for found in re.findall(r"(pip install\s+')?sourdine\[(\w+)\]", text)]
+    assert {extra for _, extra in commands} <= project()["optional-dependencies"].keys()
+    assert all(command for command, _ in commands)
+
+
+def test_every_python_that_is_claimed_is_tried() -> None:
+    claimed = re.findall(r"Python :: (3\.\d+)", "\n".join(project()["classifiers"]))
+    matrix = re.search(r"python: (\[.*\])", (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    assert matrix is not None
+    assert json.loads(matrix[1]) == claimed
+    assert project()["requires-python"] == f">={claimed[0]}"

@@ -28,7 +28,8 @@ def write_workbook(table: CrossCells, path: Path) -> None:
         from openpyxl.styles import Alignment, Font
     except ImportError:
         raise InvalidParameter(
-            "openpyxl is not installed, which writes workbooks. Install sourdine[excel], or use to_csv()."
+            "Workbooks need openpyxl, which is not installed. Install it with: "
+            "pip install 'sourdine[excel]', or use to_csv()."
         ) from None
     if path.suffix != ".xlsx":
         raise InvalidParameter(f"A workbook is not written as '{path.suffix}'. Let its path end in .xlsx.")
