@@ -83,6 +83,17 @@ def test_a_file_without_line_breaks_is_not_read_to_its_end(tmp_path: Path) -> No
         read_types(place)
 
 
+def test_a_spreadsheet_is_to_be_saved_as_csv(tmp_path: Path) -> None:
+    (tmp_path / "t.xlsx").write_bytes(b"PK")
+    with pytest.raises(InvalidParameter, match="Save its sheet as CSV"):
+        read_types(tmp_path / "t.xlsx")
+
+
+def test_a_header_with_semicolons_reminds_of_decimal_commas(tmp_path: Path) -> None:
+    assert "decimal commas" in draft(headed(tmp_path, "a;b"), tmp_path / "t.toml")
+    assert "decimal commas" not in draft(headed(tmp_path, "a,b"), tmp_path / "t.toml")
+
+
 def test_blanks_are_named_by_their_place() -> None:
     check_filled({"a": {"b": 1, "c": ["x"]}}, Path("s.toml"))
     with pytest.raises(InvalidParameter, match=r"'columns.age.keys' of s.toml"):

@@ -90,6 +90,17 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     assert not plan.checked
 
 
+def test_a_list_of_keys_may_stand_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "sexes.txt").write_bytes("\ufefff \r\nm\r\n\r\n".encode())
+    (tmp_path / "s.toml").write_text(TEXT.replace('keys = ["f", "m"]', 'keys = { file = "sexes.txt" }'))
+    specification = Specification.load(tmp_path / "s.toml")
+    assert specification.schema_of.keys("sex") == ("f", "m")
+    assert specification.columns["sex"] == {"type": "category", "keys": ["f", "m"], "missing": "f"}
+    (tmp_path / "sexes.txt").write_bytes("männlich".encode("latin-1"))
+    with pytest.raises(InvalidParameter, match="not written in UTF-8"):
+        Specification.load(tmp_path / "s.toml")
+
+
 def test_words_of_0_1_are_read_and_told(tmp_path: Path) -> None:
     old = TEXT.replace("max_rows", "rows").replace("max_groups", "groups")
     with pytest.warns(OldWord) as told:
@@ -151,6 +162,9 @@ def test_what_is_not_there_is_told_when_it_is_needed(tmp_path: Path) -> None:
         ("at_least = 18", "at_lest = 18", "at_lest' is unknown"),
         ('name = "ages"\n', "", "'queries.name' is missing"),
         ('name = "ages"', 'name = "people"', "Two queries are called 'people'"),
+        ('keys = ["f", "m"]', 'keys = "sexes.txt"', 'or keys = { file = "keys.txt" }'),
+        ('keys = ["f", "m"]', 'keys = { path = "sexes.txt" }', "it must be a list, or name a file"),
+        ('keys = ["f", "m"]', 'keys = { file = "nowhere.txt" }', "nowhere.txt does not exist"),
         ("levels = [0.5]", "levels = [50.0]", "strictly between 0 and 1"),
         ('ask = { contingency = ["sex", "well"] }', 'ask = ["max"]', "asks for the max"),
         ('source = "people.csv"', 'source = "FILL IN"', "'table.source' of"),

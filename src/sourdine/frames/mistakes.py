@@ -35,6 +35,8 @@ _PLAIN = {
     "greater_than_equal": "it must be at least {ge}",
     "less_than": "it must be below {lt}",
     "less_than_equal": "it must be at most {le}",
+    "date_type": "it must be a date",
+    "datetime_type": "it must be a date, or a date and a time",
     "union_tag_invalid": "its {discriminator} must be one of {expected_tags}",
     "union_tag_not_found": "its {discriminator} is missing",
 }
@@ -52,10 +54,12 @@ _EXAMPLES: dict[str, object] = {
     "encoding": "utf-8",
     "epsilon": 1.0,
     "file": "places.csv",
+    "first": "2024-01-31",
     "granularity": 0.01,
     "header": False,
     "keys": ["a", "b"],
     "k": 10,
+    "last": "2024-12-31",
     "ledger": "people.ledger",
     "levels": [0.25, 0.5, 0.75],
     "hierarchies.levels": ["region", "town"],
@@ -74,6 +78,7 @@ _EXAMPLES: dict[str, object] = {
     "rows": [["north", "Lille"], ["south", "Toulon"]],
     "size": 50000,
     "source": "people.csv",
+    "strip": " %",
     "thousands": ".",
     "type": "integer",
     "unit": "person",
@@ -96,7 +101,10 @@ _MEANT = {  # words of others
     "group_by": "by",
     "groupby": "by",
     "max": "upper",
+    "date_format": "format",
     "min": "lower",
+    "sep": "delimiter",
+    "separator": "delimiter",
     "step": "granularity",
     "values": "keys",
 }
@@ -182,6 +190,8 @@ def _example(name: str, before: str, where: str) -> str:
     if name == "ask":
         example = either('ask=[Count(), Mean("pay")]', 'ask = ["count", { mean = "pay" }]')
         return f"{before}{example}"
+    if name == "keys" and (in_file := either("", 'keys = ["a", "b"], or keys = { file = "keys.txt" }')):
+        return f"{before}{in_file}"
     kind = where.split(".", maxsplit=1)[0]
     example_value = _EXAMPLES.get(f"{kind}.{name}", _EXAMPLES.get(name))
     return (

@@ -109,6 +109,35 @@ class PrivacyBlock(Declared):
         return self
 
 
+def with_key_files(columns: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Columns in which `keys = { file = "districts.txt" }` has become the lines of that public file.
+
+    Blanks around a line are left out, and so are empty lines.
+    """
+    return {
+        name: {**block, "keys": _lines(name, block["keys"], folder)}
+        if isinstance(block, Mapping) and isinstance(block.get("keys"), Mapping)
+        else block
+        for name, block in columns.items()
+    }
+
+
+def _lines(column: str, named: Mapping[str, object], folder: Path) -> list[str]:
+    if list(named) != ["file"] or not isinstance(named["file"], str):
+        raise InvalidParameter(
+            f"The declaration 'columns.{column}.keys' is wrong: it must be a list, or name a file. Write it "
+            'like keys = ["a", "b"], or keys = { file = "keys.txt" } for a file with a key in each line.'
+        )
+    path = folder / named["file"]
+    try:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except OSError as problem:
+        raise InvalidParameter(f"{unreadable(path, problem, 'list of keys')} Check the path.") from None
+    except UnicodeDecodeError:
+        raise InvalidParameter(f"The list of keys {path} is not written in UTF-8. Save it so.") from None
+    return [line.strip() for line in lines if line.strip()]
+
+
 def old_words(blocks: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The words of earlier versions in a specification, each with the one that has taken its place."""
     words = [

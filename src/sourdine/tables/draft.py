@@ -13,6 +13,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.toml import toml_key, toml_text
 from sourdine.frames.engines.closed import closed_connection
 from sourdine.frames.engines.types import Family, family
+from sourdine.frames.files import check_ending
 from sourdine.tables.blocks import BLANK
 from sourdine.tables.first_line import FirstLine
 
@@ -31,6 +32,10 @@ _KINDS = {
     Family.ZONED: "zoned",
 }
 
+_COMMAS = """\
+# The header is parted by semicolons, as programs do that write decimal commas. If this one does, take away
+# the "# " before the next line, else its numbers are unreadable; likewise before the one about thousands.
+"""
 _HEAD = """\
 # What to publish about a table, for whom it is safe, and what pays for it.
 #
@@ -51,8 +56,10 @@ source = {quoted_source}
 {encoding}
 # What parts its fields, if not the mark that its header shows; how its numbers are written.
 {delimiter}
-# decimal = ","
+{decimal}# decimal = ","
 # thousands = "."
+# What is left out at both ends of every field, such as blanks behind keys, or a % or € behind numbers.
+# strip = " %€"
 # A file without a header needs the names of its columns, in their order.
 {header}
 {names}
@@ -99,7 +106,8 @@ quality = true
 # The columns that queries use. Delete the blocks of all others. Every block has a type:
 #   "integer", "real"   numbers, with bounds: what lies outside is moved to the nearer bound. Bounds that are
 #                       too wide add noise, bounds that are too narrow change the answer.
-#   "category"          a known list of keys. Records with another value count as missing.
+#   "category"          a known list of keys. Records with another value count as missing. A long list may
+#                       stand in a file, a key in each line: keys = {{ file = "districts.txt" }}
 #   "flag"              true or false, yes or no.
 #   "text"              keys that nobody can list, such as towns. Those that enough units have are chosen
 #                       privately, with a delta; how many that takes is told by 'sourdine plan'.
@@ -107,10 +115,13 @@ quality = true
 #                         other = "other towns"    count records whose key is not shown under this name
 #   "date", "datetime"  days or times from first to last; others are left out. They are grouped by a period,
 #                       and every period between first and last is shown, whether anybody is in it or not.
+#                       In text, a format says how they are written, if not like 2024-12-24:
+#                         format = "%d.%m.%Y"
 #   expression = {{ ... }}  in place of a type: computed of each record, such as
 #                       expression = {{ subtract = ["pay", "tax"] }}, with bounds that follow.
-# In a file of text a number is written like 1.5 or -3: no separators of thousands, no %, no currency. What
-# cannot be read as a number counts as missing.
+# In a file of text a number is written like 1.5 or -3, unless decimal, thousands and strip above say
+# otherwise. What cannot be read as a number, such as "n/a" or "-", counts as missing. Every line is a record:
+# take out a line of totals before.
 # Every block may say what happens to a missing value:
 #   missing = "drop"    the record does not count where this column is needed (so it is if nothing is said),
 #                       or a value that takes its place, such as missing = 0.
@@ -230,6 +241,7 @@ def draft(table: Path, spec: Path, *, names: str | None = None, sure: bool = Fal
         ledger=_comment(quote(ledger)),
         quoted_source=toml_text(source),
         encoding=f'{"# " if encoding == "utf-8" else ""}encoding = "{encoding}"',
+        decimal=_COMMAS if first and first.delimiter == ";" else "",
         delimiter=f"delimiter = {toml_text(first.delimiter)}" if first and headless else '# delimiter = ";"',
         header="header = false" if headless else "header = true" if sure and text else "# header = false",
         names=f"names = [{', '.join(map(toml_text, types))}]" if headless else '# names = ["age", "sex"]',
@@ -256,6 +268,7 @@ def read_types(table: Path, *, names: str | None = None, sure: bool = False) -> 
         )
     if ending == ".parquet":
         return _schema(table)
+    check_ending(table)  # which says what to do with a spreadsheet
     raise InvalidParameter(
         f"A specification cannot be drafted from a file ending in '{ending}', which has no header. "
         "Name a .csv, .tsv or .parquet file, or write the specification by hand."

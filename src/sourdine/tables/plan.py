@@ -12,7 +12,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure
-from sourdine.core.text.notation import setting
+from sourdine.core.text.notation import either, setting
 from sourdine.core.view import Viewable, figure_of
 from sourdine.frames.columns import kind_of
 from sourdine.frames.derived import DERIVED
@@ -97,7 +97,11 @@ class ReleasePlan(Viewable):
             raise check.fail("a plan", "neighbours", must, str(self.neighbours), "Tables have no other.")
         for name, times in Counter(query.name for query in self.queries).items():
             if times > 1:
-                raise InvalidParameter(f"Two queries are called '{name}'. Give each its own name.")
+                how = either('people.sql("SELECT ...", name="by region")', 'name = "by region"')
+                raise InvalidParameter(
+                    f"Two queries are called '{name}'. Give each its own name"
+                    + (f", as in {how}." if name == "sql" else ".")
+                )
         object.__setattr__(self, "schema", with_expressions(self.schema, self.queries))
         for query in self.queries:
             query.check(self.schema)

@@ -40,6 +40,7 @@ from sourdine.tables.blocks import (
     present_words,
     read_blocks,
     renamed,
+    with_key_files,
 )
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
@@ -125,7 +126,8 @@ class Specification(Declared):
                 raise InvalidParameter(
                     f"The declaration '{name}' is wrong: it must be a block. Write it under [{name}]."
                 )
-        # rows of public files are taken in, so that a record of a release needs no other file
+        # keys and rows of public files are taken in, so that a record of a release needs no other file
+        fields["columns"] = with_key_files(fields.get("columns", {}), folder)
         fields["hierarchies"] = {
             name: each.model_dump(exclude={"kind"})
             for name, each in read_hierarchies(fields.get("hierarchies", {}), folder).items()

@@ -96,6 +96,7 @@ REFUSED = [
     ({"hour": "start"}, "dates, which have no hour"),
     ({"less": ["region", {"text": "north"}]}, "Keys have no order"),
     ({"in": "region", "keys": ["west"]}, "'west', which the column 'region' does not declare"),
+    ({"in": "region", "keys": ["norht"]}, "Did you mean 'north'?"),
     ({"equal": ["age", "region"]}, "does not fit its type"),
     ({"not": "age"}, "needs a condition"),
     ({"upper": "town"}, "text of known keys"),

@@ -48,6 +48,10 @@ def write(path: Path, raw: bytes | str, encoding: str = "utf-8") -> Path:
         ("1.5", {"decimal": ","}, None),
         ("1.23", {"decimal": ",", "thousands": "."}, None),
         ("1.2345.678", {"decimal": ",", "thousands": "."}, None),
+        ("54,8 %", {"decimal": ",", "strip": " %"}, 54.8),
+        ("€ -1.250,00", {"decimal": ",", "thousands": ".", "strip": " €"}, -1250.0),
+        ("54.8%", {"strip": "%"}, 54.8),
+        ("54.8 %", {}, None),
         ("", {"decimal": ","}, None),
         ("x", {"decimal": ","}, None),
     ],
@@ -64,6 +68,13 @@ def test_a_number_that_cannot_be_read_is_not_missing(tmp_path: Path) -> None:
     """So that what is left out for each reason can be counted apart."""
     path = write(tmp_path / "rows.csv", "pay;sex\n1.5;f\n;m\n")
     assert rows(path, {"decimal": ","}) == [("?", "f"), (None, "m")]
+
+
+def test_letters_at_the_ends_of_fields_are_left_out_if_that_is_declared(tmp_path: Path) -> None:
+    schema = Schema.read({"name": {"type": "text"}})
+    path = write(tmp_path / "rows.csv", "name,x\nBad Ems  ,1\n Ulm,2\n   ,3\n")
+    assert rows(path, {}, schema) == [("   ",), (" Ulm",), ("Bad Ems  ",)]
+    assert rows(path, {"strip": " "}, schema) == [("Bad Ems",), ("Ulm",), (None,)]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +140,10 @@ def test_a_file_without_a_header_has_declared_names(tmp_path: Path) -> None:
         ({"thousands": ",", "decimal": ","}, "different marks"),
         ({"decimal": ";"}, "'.' or ','"),
         ({"names": ["a", "a"], "header": False}, "must not repeat"),
-        ({"sep": ";"}, "'text.sep' is unknown"),
+        ({"sep": ";"}, "'text.sep' is unknown. Did you mean 'delimiter'?"),
+        ({"strip": "-"}, "signs that no number or quote is made of"),
+        ({"strip": "e"}, "signs that no number or quote is made of"),
+        ({"strip": " ;", "delimiter": ";"}, "must not hold the delimiter"),
     ],
 )
 def test_a_format_that_makes_no_sense_is_refused(given: dict[str, Any], sentence: str) -> None:

@@ -1,5 +1,6 @@
 """Conditions, with three values: what is compared with something missing is neither true nor false."""
 
+import difflib
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,6 +32,7 @@ from sourdine.frames.expressions.tree import (
 )
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
+_LOOKED_AT = 10_000  # keys, for one that may be meant
 _FLAGS = {"true": True, "false": False, "yes": True, "no": False}
 LONGEST_TEXT = 200
 
@@ -169,9 +171,12 @@ def check_keys(of: Expression, keys: tuple[str | int | bool, ...], kinds: Kinds)
         for key in keys:
             if isinstance(key, bool) or key not in kind.keys:
                 whose = "the column " if isinstance(of, ColumnValue) else ""
+                texts = [each for each in kind.keys[:_LOOKED_AT] if isinstance(each, str)]
+                near = difflib.get_close_matches(key, texts, n=1) if isinstance(key, str) else []
+                meant = f" Did you mean {near[0]!r}?" if near else ""
                 raise InvalidParameter(
-                    f"A condition names the key {key!r}, which {whose}'{of.text}' does not declare. Use one "
-                    "of its keys, or declare it."
+                    f"A condition names the key {key!r}, which {whose}'{of.text}' does not declare.{meant} "
+                    "Use one of its keys, or declare it."
                 )
 
 

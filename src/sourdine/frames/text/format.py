@@ -31,7 +31,8 @@ MULTILINE = (
 class TextFormat(Declared):
     """The encoding, marks and header of a CSV or TSV file, and the encoding of JSON Lines.
 
-    Without a delimiter that of the header is taken. `header = False` needs the `names` of the columns. With
+    Without a delimiter that of the header is taken. Letters of `strip` are left out at both ends of every
+    field, and a field that holds no others is empty. `header = False` needs the `names` of the columns. With
     `multiline` a quoted field may hold line breaks.
 
     >>> TextFormat(encoding="Windows-1252", decimal=",").encoding
@@ -42,6 +43,9 @@ class TextFormat(Declared):
     delimiter: str | None = None
     decimal: Literal[".", ","] = "."
     thousands: str | None = None
+    strip: str | None = Field(
+        default=None, min_length=1, max_length=20, exclude_if=lambda letters: letters is None
+    )
     header: bool = True
     names: tuple[str, ...] | None = Field(default=None, min_length=1, max_length=1 << 16)
     multiline: bool = False
@@ -68,6 +72,10 @@ class TextFormat(Declared):
             raise ValueError("thousands and decimal must be different marks")
         if mark is not None and mark == self.thousands:
             raise ValueError("thousands and delimiter must be different marks")
+        if self.strip is not None and not all(map(_may_go, self.strip)):
+            raise ValueError("strip must hold blanks and signs that no number or quote is made of, such as %")
+        if mark is not None and mark in (self.strip or ""):
+            raise ValueError("strip must not hold the delimiter")
         if self.header == (self.names is not None):
             raise ValueError(
                 f"names and {entry('header', False)} come together: a file without a header needs names"
@@ -109,3 +117,8 @@ def may_part(mark: str) -> bool:
     (True, False, False, False)
     """
     return len(mark) == 1 and mark.isascii() and not (mark.isalnum() or mark in "\r\n\"'+-.\0")
+
+
+def _may_go(letter: str) -> bool:
+    """Whether a letter may be left out at the ends of a field: no sign of a number would be lost."""
+    return not letter.isalnum() and letter not in "+-.,\"'\r\n\0\u2212"

@@ -142,7 +142,10 @@ class TextFiles:
         if name in self.partitions:
             values = ", ".join("NULL" if each is None else literal(each) for each in self.partitions[name])
             return f"CAST([{values}][CAST(split_part({self._file}, '/', 3) AS INTEGER) + 1] AS VARCHAR)"
-        return self._number(quoted(name)) if name in self.numbers else quoted(name)
+        column = quoted(name)
+        if self.text.strip is not None:
+            column = f"nullif(trim({column}, {literal(self.text.strip)}), '')"
+        return self._number(column) if name in self.numbers else column
 
     def _number(self, column: str) -> str:
         """A number as engines read it; one that is not written as declared is no number."""

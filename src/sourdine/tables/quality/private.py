@@ -16,6 +16,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.format import counted
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
+from sourdine.core.text.notation import entry, group
 from sourdine.core.view import Viewable
 from sourdine.frames.columns import LONGEST_KEY, Column, Flag, Integer, Real, Text
 from sourdine.frames.keys import Keys
@@ -278,7 +279,10 @@ def _became(cell: CellState, column: Column) -> str:
 
 def _remedy(cell: CellState, column: Column) -> str:
     if cell is CellState.UNKNOWN:
-        return "Check the list of its keys, their spelling, their case and blanks around them."
+        return (
+            "Check the list of its keys, their spelling, their case and blanks around them: in a file of "
+            f"text, {group('text', strip=' ')} leaves those out."
+        )
     if cell is CellState.MISSING:
         return (
             "Check that it is the right column, the encoding of a file of text, and what a missing value "
@@ -287,12 +291,18 @@ def _remedy(cell: CellState, column: Column) -> str:
     if cell in (CellState.BELOW, CellState.ABOVE):
         return "Check its bounds, and the unit of measure they are in."
     if cell is CellState.OUTSIDE:
-        return "Check its first, its last and its zone, and how dates are written there."
+        return (
+            "Check its first, its last and its zone, and how dates are written there: in text, declare "
+            f"{entry('format', '%d.%m.%Y')} or the like."
+        )
     if isinstance(column, Flag):
         return "Check how yes and no are written there."
     if isinstance(column, Text):
         return f"Check for texts of more than {LONGEST_KEY} characters, and for control characters."
-    return "Check how its numbers are written: the decimal sign, signs between thousands, units."
+    return (
+        "Check how its numbers are written: the decimal sign, signs between thousands, units. In a file of "
+        f"text, {group('text', decimal=',', thousands='.', strip=' %')} or the like says so."
+    )
 
 
 def value_words(declared: object) -> str:

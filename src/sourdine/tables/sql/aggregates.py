@@ -257,8 +257,10 @@ class Aggregates:
             text.only(node, "this")
             return self._ask(Sum(self._indicator(records.read(node.this))))
         if isinstance(node, _EXTREMES):
+            level = 0.01 if isinstance(node, exp.Min | exp.ArgMin) else 0.99
+            quantile = f"QUANTILE_CONT({node.this.sql(dialect='duckdb')}, {level})"
             raise text.refuse(
-                node, "This is the value of one record. Ask for a quantile, such as QUANTILE_CONT(age, 0.01)."
+                node, f"This is the value of one record. Ask for a quantile, such as {quantile}."
             )
         if kind in _OF_COLUMN:
             text.only(node, "this")

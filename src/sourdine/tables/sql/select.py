@@ -178,8 +178,9 @@ class _Reader(ShownRows):
         """What is asked for, by its name in SQL; and keys that are shown by a function of theirs."""
         labels: dict[str, str] = {}
         shown: dict[str, str] = {}
-        for node, alias in items:
-            if any(map(is_aggregate, node.walk())):
+        # first what is computed, so that a window is told to be one, and not that keys beside it lack a group
+        for node, alias in sorted(items, key=lambda item: not _computed(item[0])):
+            if _computed(node):
                 aggregates.alias = self.free(alias, aggregates)
                 labels[alias or node.sql()] = aggregates.label(node)
                 aggregates.alias = ""
@@ -293,3 +294,8 @@ def _widest(statistics: Sequence[Statistic]) -> tuple[Statistic, ...]:
     """Of quantiles of a column the last, which has the levels of all."""
     last = {each.column: each for each in statistics if isinstance(each, Quantiles)}
     return tuple(each for each in statistics if not isinstance(each, Quantiles) or last[each.column] is each)
+
+
+def _computed(node: exp.Expr) -> bool:
+    """Whether an item is computed of several records."""
+    return any(is_aggregate(each) or isinstance(each, exp.Window) for each in node.walk())

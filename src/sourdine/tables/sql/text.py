@@ -54,6 +54,12 @@ class SqlText:
         if len(statements) != 1:
             raise InvalidParameter("An SQL question is one SELECT. Ask one at a time.")
         (statement,) = statements
+        if isinstance(statement, exp.SetOperation):
+            raise self.refuse(
+                statement,
+                "One SELECT is one question. Ask each of these by itself; one plan takes several, and pays "
+                "for all from one epsilon.",
+            )
         if not isinstance(statement, exp.Select):
             raise self.refuse(
                 statement, "Only SELECT is answered. Nothing is ever changed, and no other is run."
