@@ -1,5 +1,6 @@
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,7 +115,7 @@ def test_where_the_interval_is_all_that_is_possible_nothing_is_said() -> None:
     narrow = answer(
         [50.0], 49, kind="mean", keys=[()], columns=(), statistic="mean of age", span=(0.0, 100.0)
     )
-    assert finding(narrow, 0.95) == "The mean of age: 50 (1 to 99)"
+    assert finding(narrow, 0.95) == "The mean of age: 50 (0 to 100)"  # to the digits that it is worth
 
 
 def test_a_group_of_which_nothing_is_known_is_not_compared() -> None:
@@ -160,3 +161,25 @@ def test_of_many_values_the_largest_are_looked_at() -> None:
     curve = answer([5.0, 6.0, 9.0, 10.0], 1, kind="quantiles", keys=levels, columns=("sex", "quantile"))
     assert [cell.key for cell in cells_of(curve, 3)] == [("a", 0.25), ("a", 0.5)]
     assert count_cells(curve) == 4
+
+
+def test_numbers_have_the_digits_that_their_interval_is_worth() -> None:
+    share = answer(
+        [0.54361],
+        0.0035,
+        kind="proportion",
+        keys=[()],
+        columns=(),
+        statistic="proportion with a",
+        span=(0, 1),
+    )
+    assert finding(share, 0.95).replace("\N{NO-BREAK SPACE}", " ") == "Share with a: 54.4 % (54.0 to 54.8)"
+
+
+def test_a_group_that_is_hardly_known_does_not_hide_which_others_are_apart() -> None:
+    number, half = np.array([42.1, 30.2, 42.7]), np.array([0.6, 2.0, 14.0])
+    ages = replace(
+        answer([0, 0, 0], 1, kind="mean", statistic="mean of age", measure="age", span=(0.0, 100.0)),
+        estimate=GroupEstimate(number, number - half, number + half),
+    )
+    assert finding(ages, 0.95).endswith("c and a are highest, and the noise does not tell them apart")

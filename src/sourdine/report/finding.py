@@ -20,6 +20,7 @@ from sourdine.core.format import endless
 from sourdine.frames.keys import Combination
 from sourdine.tables import Answer, Answers
 from sourdine.tables.answers.answer import ALL, NO_INTERVAL
+from sourdine.tables.crosstabs.cell import CellText, cell_text
 from sourdine.tables.statistics import Chart, Scale, style_of
 
 MOST_CELLS = 1 << 12  # values that a page looks at one by one
@@ -142,11 +143,26 @@ def written(number: float, answer: Answer) -> Decimal:
 
 
 def show_cell(cell: Cell, answer: Answer) -> str:
-    """A value with its interval."""
+    """A value with its interval, to the digits that the interval is worth; counts keep all of theirs."""
     if not answer.bounded:
         return f"about {show(cell.value, answer)} ({NO_INTERVAL})"
-    value, low, high = (show(each, answer) for each in (cell.value, cell.lower, cell.upper))
-    return f"{value} ({low} to {high})"
+    return str(_text(cell, answer))
+
+
+def show_value(cell: Cell, answer: Answer) -> str:
+    """A value alone, to the digits that its interval is worth."""
+    return _text(cell, answer).value if answer.bounded else show(cell.value, answer)
+
+
+def show_interval(cell: Cell, answer: Answer) -> str:
+    """An interval alone."""
+    gap = "\N{NO-BREAK SPACE}%" if _in_percent(answer) else ""
+    return f"{_text(cell, answer).interval}{gap}"
+
+
+def _text(cell: Cell, answer: Answer) -> CellText:
+    whole = answer.whole or style_of(answer.kind).scale is Scale.COUNT
+    return cell_text(cell.value, cell.lower, cell.upper, percent=_in_percent(answer), whole=whole)
 
 
 def finding(answer: Answer, confidence: float) -> str:
@@ -198,7 +214,7 @@ def _of_quantiles(answer: Answer, cells: list[Cell], confidence: float) -> str:
     ends = [cell for cell in cells if cell.level in (levels[0], levels[-1])]
     if len(levels) > 2 and len(ends) == 2:
         middle = f"{100 * (levels[-1] - levels[0]):.4g}\N{NO-BREAK SPACE}%"
-        low, high = (show(cell.value, answer) for cell in ends)
+        low, high = (show_value(cell, answer) for cell in ends)
         sentence += f"; the middle {middle} go from about {low} to {high}"
     return sentence
 
@@ -241,8 +257,8 @@ def _of_many(answer: Answer, confidence: float) -> str | None:
         return f"{subject}: nothing can be said, since the noise hides all"
     half = np.maximum(np.abs(value - low), np.abs(high - value))
     factor = 1 + math.log(places.size) / -math.log1p(-confidence)
-    first = int(np.flatnonzero(known)[value[known].argmax()])
-    ahead = known & (value + factor * half >= value[first] - factor * half[first])
+    floor = (value[known] - factor * half[known]).max()  # the highest of all is at least this
+    ahead = known & (value + factor * half >= floor)
     few = np.flatnonzero(ahead)[np.argsort(-value[ahead], kind="stable")[:_MOST_NAMED]]
     best = _cells(answer, places[few])
     if chart is Chart.CURVE:
@@ -262,11 +278,11 @@ def _of_many(answer: Answer, confidence: float) -> str | None:
 
 def _ahead(answer: Answer, known: list[Cell], factor: float, subject: str) -> str:
     ranked = sorted(known, key=lambda cell: -cell.value)
-    first = ranked[0]
-    floor = first.widened(factor)[0]
-    ahead = [cell for cell in ranked if cell is first or cell.widened(factor)[1] >= floor]
+    floor = max(cell.widened(factor)[0] for cell in ranked)  # the highest of all is at least this
+    ahead = [cell for cell in ranked if cell.widened(factor)[1] >= floor]
+    first = ahead[0]
     if len(ahead) == 1 and len(ranked) == 2:
-        low, high = (f"{cell.label} ({show(cell.value, answer)})" for cell in ranked[::-1])
+        low, high = (f"{cell.label} ({show_value(cell, answer)})" for cell in ranked[::-1])
         return f"{subject}: higher for {high} than for {low}"
     if len(ahead) == 1:
         return f"{subject}: highest for {first.label}, {show_cell(first, answer)}"

@@ -45,7 +45,7 @@ def test_an_epsilon_in_words() -> None:
     assert said[0].startswith("Somebody who gave it 50 chances in 100 that you were in the data")
     assert "at most 77 chances in 100 afterwards, and at least 23 chances in 100" in said[0]
     assert "multiplied by at most 3.23" in said[1]
-    assert "right in at most 764 of 1,000; a coin is right in 500" in said[2]
+    assert "right in at most 77 of 100; a coin is right in 50" in said[2]
     assert "1 of 100 cases finds at most 33 of 1,000 true ones; a blind one finds 10" in said[3]
 
 

@@ -49,9 +49,9 @@ def test_the_sliders_have_ends_in_words(html: str) -> None:
 
 def test_titles_say_what_is_found(html: str) -> None:
     html = html.replace("\N{NO-BREAK SPACE}", " ")
-    assert "The best attack is right in at most 53.3 % of cases" in html
+    assert "The best attack is right in at most 533 of 1,000 cases" in html
     assert "At 1 % false alarms it finds at most 1.55 % of true cases" in html
-    assert "From 50 %, this guarantee lets belief move to between 35.7" in html
+    assert "From 50 in 100, this guarantee lets belief move to between 35 and 65 in 100" in html
     assert "In all but 1 of 1,000 cases at most, somebody who gave it BEFORE chances in 100" in html
 
 

@@ -73,3 +73,10 @@ def test_a_ledger_without_charges_has_a_page(ledger: Ledger) -> None:
     page = spending_page(ledger.terms, ledger.status(), [])
     assert page.sections[0].figures == ()
     assert "No charge yet." in page.html()
+
+
+def test_one_charge_is_told_and_not_drawn(ledger: Ledger) -> None:
+    entries = apart(ledger, timedelta(days=9))
+    page = spending_page(ledger.terms, ledger.status(), entries[:1])
+    assert page.sections[0].figures == ()
+    assert "% of the budget" in page.sections[0].points[1]

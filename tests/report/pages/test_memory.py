@@ -31,7 +31,7 @@ def test_the_page_says_what_an_example_takes_and_shows_every_stage() -> None:
 def test_a_single_batch_is_shown_without_lines() -> None:
     rows = [made(case) for case in grid([8], [4], [1], side=32)]
     page = memory_page(rows, fits(rows), [])
-    assert [section.title for section in page.sections] == ["Stage by stage, beside the source"]
+    assert [section.title for section in page.sections] == ["Stage by stage, beside Gervais (2020)"]
 
 
 def test_jumps_are_named_in_the_title() -> None:

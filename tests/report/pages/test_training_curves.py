@@ -82,7 +82,9 @@ def test_the_page_computes_the_source_number_from_divergences(figures: tuple[Fig
     assert "ε 1.17 at order 13" in svg
     assert "noise 1 · epochs 15 · δ 1e-5" in svg
     names = [param["bind"]["name"] for param in figures[0].chart["params"]]  # type: ignore[attr-defined]
-    assert names == ["noise", "epochs", "smaller δ"]
+    assert names == ["noise", "epochs", "δ"]
+    told = figures[0].chart["usermeta"]["told"]  # type: ignore[index]
+    assert (told["less_delta"][6], told["epochs"][14]) == ("1e-5", "15")
 
 
 def test_more_noise_or_a_smaller_batch_is_cheaper_on_the_heat_map(figures: tuple[Figure, ...]) -> None:

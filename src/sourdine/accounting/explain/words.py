@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.explain.explanation import Explanation
 from sourdine.core.distance import Neighbours
 from sourdine.core.format import plain, shorten_down, shorten_up
@@ -27,6 +28,7 @@ _ROUNDING = 1e-6  # of one case: 0.01 is 1 of 100, whatever floats make of it
 _GAP = "\N{NO-BREAK SPACE}"
 _LARGE_EPSILON, _LARGE_DELTA = 20, 1e-3  # above these a slip of the pen is likelier than a wish
 _HARDLY = 0.99  # an attack as accurate as this is not stopped
+_NEAR = 0.6  # an attack less accurate than this is told from a coin by thousandths
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,28 @@ def say_beliefs(explanation: Explanation, before: str, most: str, least: str) ->
     )
 
 
+def moved(bounds: Bracket) -> str:
+    """How far a belief moves, in the same numbers as in the sentence about it.
+
+    >>> from sourdine.accounting.explain import posterior_bounds
+    >>> moved(posterior_bounds(0.5, 1))
+    '26 and 74 in 100'
+    """
+    low, high = at_least(bounds.lower), at_most(bounds.upper)
+    if low.of == high.of:
+        return f"{low.many:,} and {high.many:,} in {high.of:,}"
+    return f"{low.many:,} in {low.of:,} and {high.many:,} in {high.of:,}"
+
+
+def best_guess(explanation: Explanation) -> Frequency:
+    """How often the best attack is right: of 100 as beliefs are told, of 1,000 where it is near a coin."""
+    accuracy = explanation.curve.accuracy()
+    return at_most(accuracy, 1000 if accuracy < _NEAR else 100)
+
+
 def guesses(explanation: Explanation) -> str:
     """How often the best attack is right."""
-    best = at_most(explanation.curve.accuracy(), 1000)
+    best = best_guess(explanation)
     return (
         f"The best possible attack, on cases of which half are true, is right in at most {best}; "
         f"a coin is right in {best.of // 2:,}."

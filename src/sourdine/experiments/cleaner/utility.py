@@ -21,7 +21,7 @@ from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings
 from sourdine.experiments.statements import Standing
 from sourdine.local.cleaner import Method
 from sourdine.report.charts.base import Axis, Row, Series
-from sourdine.report.charts.utility import aside, draw_bars
+from sourdine.report.charts.utility import draw_bars
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
@@ -211,7 +211,6 @@ def _draw(scores: AllScores, metric: str, judged: str, level: float | None = Non
         {
             "way": name,
             "epsilon": float(epsilon),
-            "place": aside(float(epsilon), names.index(name), len(names)),
             "score": float(each.of(metric, judged).mean()),
             "deviation": float(each.of(metric, judged).std(ddof=1)),
         }
@@ -220,7 +219,7 @@ def _draw(scores: AllScores, metric: str, judged: str, level: float | None = Non
     ]
     return draw_bars(
         rows,
-        x=Axis(field="place", title="ε of a column", log=True),
+        x=Axis(field="epsilon", title="ε of a column", log=True),
         y=Axis(field="score", title=metric),
         series=Series(field="way", names=tuple(names), colours=tuple(_COLOURS[name] for name in names)),
         levels={} if level is None else {"without noise": level},

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from sourdine.anonymity import Measures
 from sourdine.core.figure import Spec
-from sourdine.report.charts.base import COLOURS, ROWS, Axis, Row, Series, draw_lines, finish
+from sourdine.report.charts.base import COLOURS, INK, ROWS, Axis, Row, Series, draw_lines, finish
 
 if TYPE_CHECKING:
     import altair as alt
@@ -16,6 +16,7 @@ _PER_BAR = 28  # pixels
 _LABEL = 170  # pixels at most, beside a bar
 _MOST_POINTS = 60
 _MOST_BARS = 20
+_ROOM = 1.3  # of the longest bar, for its number
 
 
 def draw_sizes(tables: Mapping[str, Measures]) -> Spec:
@@ -53,7 +54,7 @@ def draw_hiding(tables: Mapping[str, Measures]) -> Spec:
     return draw_lines(
         rows,
         x=Axis(field="among", title="x records (risk above 1 in x)", log=True, ticks=(2, 5, 10, 20, 50, 100)),
-        y=Axis(field="share", title="share of records in classes of fewer than x", form=".0%"),
+        y=Axis(field="share", title="share in classes of fewer than x", form=".0%"),
         series=_series(tables),
     )
 
@@ -65,7 +66,10 @@ def draw_columns(shares: Mapping[str, float], title: str) -> Spec:
     rows: list[Row] = [{"column": name, "share": share} for name, share in list(shares.items())[:_MOST_BARS]]
     up = alt.Y("column:N", title=None, sort=None, axis=alt.Axis(labelLimit=_LABEL, ticks=False))
     across = alt.X(
-        "share:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(format=".2~%", tickCount=5)
+        "share:Q",
+        title=title,
+        scale=alt.Scale(zero=True, domainMax=_ROOM * max(shares.values(), default=1.0)),
+        axis=alt.Axis(format=".2~%", tickCount=5, labelOverlap=True),
     )
     tips = [
         alt.Tooltip("column:N", title="column"),
@@ -76,7 +80,9 @@ def draw_columns(shares: Mapping[str, float], title: str) -> Spec:
         .mark_bar(opacity=0.85, color=COLOURS[0])
         .encode(across, up, tooltip=tips)
     )
-    return {**finish(alt.layer(bars), rows), "height": _PER_BAR * len(rows)}
+    told = alt.Chart(alt.NamedData(ROWS)).mark_text(align="left", dx=4, color=INK, fontSize=11)
+    told = told.encode(alt.X("share:Q", title=title), up, text=alt.Text("share:Q", format=".3~%"))
+    return {**finish(alt.layer(bars, told), rows), "height": _PER_BAR * len(rows)}
 
 
 def _bars(tables: Mapping[str, Measures], rows: Sequence[Row], across: "alt.X", up: "alt.Y") -> Spec:

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sourdine.core.figure import Spec
@@ -23,8 +24,8 @@ GREY = "#5b6570"
 ROWS = "rows"
 INK = "#1d2733"
 _HEIGHT = 300
-_NARROW = 270.0  # pixels that a telephone leaves for what stands below a chart
-_LETTER, _SYMBOL = 6.4, 26.0  # pixels of a letter, and of a line or square with the space around it
+NARROW = 270.0  # pixels that a telephone leaves for what stands below a chart
+LETTER, _SYMBOL = 6.4, 26.0  # pixels of a letter, and of a line or square with the space around it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,7 @@ class Axis:
     log: bool = False
     form: str = ".4~g"  # a d3 number format
     ticks: tuple[float, ...] = ()
+    ends: tuple[float, float] | None = None  # of the axis; else those of the data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +89,10 @@ def draw_lines(
         place = alt.Chart(alt.InlineData(values=[{x.field: mark}]))
         layers.append(place.mark_rule(strokeDash=[4, 4], color=GREY).encode(alt.X(f"{x.field}:Q")))
     if band is not None:
-        low, high = alt.Y(f"{band.lower}:Q", title=title_of(y.title)), alt.Y2(f"{band.upper}:Q")
+        low, high = _low(y, band), alt.Y2(f"{band.upper}:Q")
         layers.append(chart.mark_area(opacity=0.25).encode(across, low, high, colour))
     if bars is not None:
-        low, high = alt.Y(f"{bars.lower}:Q", title=title_of(y.title)), alt.Y2(f"{bars.upper}:Q")
+        low, high = _low(y, bars), alt.Y2(f"{bars.upper}:Q")
         layers.append(chart.mark_rule(strokeWidth=2, opacity=0.5).encode(across, low, high, colour))
     lines = chart.mark_line(point=alt.OverlayMarkDef(size=28, filled=True), strokeWidth=2)
     layers.append(lines.encode(across, up, colour, tooltip=tips))
@@ -147,7 +149,7 @@ def colour_of(series: Series) -> "alt.Color":
 
     names = list(series.names)
     scale = alt.Scale(domain=names, range=list(series.colours[: len(names)]))
-    legend = alt.Legend(orient="bottom", columns=columns_of(names), labelLimit=0)
+    legend = alt.Legend(orient="bottom", columns=columns_of(names), labelLimit=0) if names[1:] else None
     return alt.Color(f"{series.field}:N", title=None, scale=scale, legend=legend)
 
 
@@ -157,28 +159,37 @@ def columns_of(names: Sequence[str]) -> int:
     >>> columns_of(["ours", "theirs"]), columns_of(["48 people", "96 people", "with protection"])
     (0, 2)
     """
-    widths = [_SYMBOL + _LETTER * len(name) for name in names]
-    return 0 if sum(widths) <= _NARROW else max(1, int(_NARROW // max(widths)))
+    widths = [_SYMBOL + LETTER * len(name) for name in names]
+    return 0 if sum(widths) <= NARROW else max(1, int(NARROW // max(widths)))
 
 
 def title_of(text: str) -> str | list[str]:
     """The title of an axis, on several lines if a telephone is too narrow for one."""
     import textwrap
 
-    lines = textwrap.wrap(text, int(_NARROW // _LETTER))
+    lines = textwrap.wrap(text, int(NARROW // LETTER))
     return text if len(lines) < 2 else lines
 
 
 def finish(
-    chart: "alt.LayerChart | alt.FacetChart", rows: Sequence[Row] = (), slider: Slider | None = None
+    chart: "alt.LayerChart | alt.FacetChart",
+    rows: Sequence[Row] = (),
+    slider: Slider | None = None,
+    told: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Spec:
     """The specification of a chart whose data are named ROWS, in the style of all charts.
+
+    `told` says what each place of a slider means, by the name of its parameter; pages tell it beside it.
 
     The rows and the style join at the end: altair would copy and check them at every step.
     """
     if slider is not None:
+        texts = tuple(f"{value:,.6g}" for value in slider.values)
+        told = {**told, f"place_of_{slider.field}": texts}
         chart = chart.add_params(_param(slider)).properties(title=_title(slider))
     spec: dict[str, Any] = chart.to_dict()
+    if told:
+        spec["usermeta"] = {"told": {name: list(texts) for name, texts in told.items()}}
     data = spec.get("datasets", {}) | {ROWS: [dict(row) for row in rows]}
     return spec | {"width": "container", "height": _HEIGHT, "config": _style(), "datasets": data}
 
@@ -243,7 +254,17 @@ def _chosen(slider: Slider) -> str:
 def _scale(axis: Axis) -> "alt.Scale":
     import altair as alt
 
+    if axis.ends:
+        return alt.Scale(domain=list(axis.ends), nice=False)
     return alt.Scale(type="log", nice=False) if axis.log else alt.Scale(zero=False)
+
+
+def _low(axis: Axis, band: Band) -> "alt.Y":
+    """The lower end of a band: on the scale of its axis, for another one would be joined with it."""
+    import altair as alt
+
+    scale = _scale(axis) if axis.ends else alt.Undefined
+    return alt.Y(f"{band.lower}:Q", title=title_of(axis.title), scale=scale)
 
 
 def _ticks(axis: Axis) -> "alt.Axis":

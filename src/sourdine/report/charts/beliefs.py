@@ -75,9 +75,8 @@ def draw_beliefs(epsilon: float, prior: float) -> Spec:
         alt.param(name="per_cent", value=100 * prior, bind=alt.BindDirect(element=PRIOR_INPUT)),
     )
     title = (
-        f"'ε ' + format({_CHOSEN}, '.3~g') + ': from ' + format({_PRIOR}, '.0%') + ' to between '"
-        f" + format(floor(1e4 * {lowest}) / 1e4, '.2%') + ' and '"
-        f" + format(ceil(1e4 * {highest}) / 1e4, '.2%')"
+        f"'ε ' + format({_CHOSEN}, '.3~g') + ': from ' + per_cent + ' to between '"
+        f" + floor(100 * {lowest} + 1e-9) + ' and ' + ceil(100 * {highest} - 1e-9) + ' in 100'"
     )
     return finish(layered.properties(title=alt.Title(text=alt.expr(title))))
 

@@ -8,10 +8,12 @@ values prepared.
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sourdine.accounting.dpsgd.training import Training, step_loss
 from sourdine.accounting.rdp.accountant import SOURCE_ORDERS, Renyi
 from sourdine.core.figure import Spec
+from sourdine.core.format import plain
 from sourdine.report.charts.base import (
     COLOURS,
     GREY,
@@ -89,6 +91,7 @@ def draw_orders(training: Training, delta: float, noises: Sequence[float], serie
                 x=alt.value(alt.expr("0.6 * width")), y=alt.value(14 + 18 * place), text=alt.Text("label:N")
             )
         )
+    most = max(100, 2 * training.epochs)
     layered = alt.layer(*layers).add_params(
         alt.param(
             name="noise_place",
@@ -98,25 +101,46 @@ def draw_orders(training: Training, delta: float, noises: Sequence[float], serie
         alt.param(
             name="epochs",
             value=training.epochs,
-            bind=alt.binding_range(min=1, max=max(100, 2 * training.epochs), step=1, name="epochs"),
+            bind=alt.binding_range(min=1, max=most, step=1, name="epochs"),
         ),
         alt.param(
             name="less_delta",
             value=-math.log10(delta),
-            bind=alt.binding_range(min=2, max=12, step=0.5, name="smaller δ"),
+            bind=alt.binding_range(min=2, max=12, step=0.5, name="δ"),
         ),
     )
     title = (
         f"'noise ' + format({json.dumps(list(noises))}[noise_place], '.4~g') + ' · epochs ' + epochs"
         " + ' · δ ' + format(pow(10, -less_delta), '.1~e')"
     )
-    return finish(layered.properties(title=alt.Title(text=alt.expr(title))), rows)
+    told = {
+        "noise_place": [f"{noise:.4g}" for noise in noises],
+        "epochs": [str(epochs) for epochs in range(1, most + 1)],
+        "less_delta": [plain(float(f"{10 ** -(place / 2):.1g}")) for place in range(4, 25)],
+    }
+    return finish(layered.properties(title=alt.Title(text=alt.expr(title))), rows, told=told)
 
 
 _APART = 8.0  # values whose largest is so many times the least stand on a logarithmic axis
 _FEW = 12  # values that may all stand at an axis
 _PADDING = 30  # pixels beside the outermost points, so that their bars do not lie on the axis
-_ACCURACY = Axis(field="accuracy", title="accuracy on public data, %")
+_LEAST = 10.0  # percentage points that an axis spans, so that hundredths do not look like a cliff
+
+
+def accuracy_axis(rows: Sequence[Row]) -> Axis:
+    """The axis of accuracies: whole tens of points from the least to the most, or 10 around them.
+
+    >>> accuracy_axis([{"lower": 91.02, "upper": 91.07}]).ends
+    (86.0, 96.0)
+    """
+    low = min(float(row["lower"] or 0) for row in rows)
+    high = max(float(row["upper"] or 0) for row in rows)
+    if high - low < _LEAST:
+        low = min(max(0.0, float(round((low + high) / 2)) - _LEAST / 2), 100.0 - _LEAST)
+        ends = low, low + _LEAST
+    else:
+        ends = max(0.0, math.floor(low) - 1.0), min(100.0, math.ceil(high) + 1.0)
+    return Axis(field="accuracy", title="accuracy on public data, %", ends=ends)
 
 
 def draw_points(rows: Sequence[Row], *, across: str, names: tuple[str, ...]) -> Spec:
@@ -133,7 +157,8 @@ def draw_points(rows: Sequence[Row], *, across: str, names: tuple[str, ...]) -> 
     )
     series = Series(field="series", names=names, colours=COLOURS)
     room = alt.Scale(type="log" if axis.log else "linear", nice=False, zero=False, padding=_PADDING)
-    x, y, colour = across_of(axis).scale(room), up_of(_ACCURACY), colour_of(series)
+    accuracy = accuracy_axis(rows)
+    x, y, colour = across_of(axis).scale(room), up_of(accuracy), colour_of(series)
     tips = [
         alt.Tooltip("series:N", title=" "),
         alt.Tooltip("place:Q", title=across, format=",.4~g"),
@@ -142,7 +167,7 @@ def draw_points(rows: Sequence[Row], *, across: str, names: tuple[str, ...]) -> 
     ]
     chart = alt.Chart(alt.NamedData(ROWS))
     bars = chart.mark_rule(strokeWidth=2, opacity=0.6).encode(
-        x, alt.Y("lower:Q", title=_ACCURACY.title), alt.Y2("upper:Q"), colour
+        x, up_of(replace(accuracy, field="lower")), alt.Y2("upper:Q"), colour
     )
     lines = chart.mark_line(strokeWidth=1.5, opacity=0.7).encode(x, y, colour)
     points = chart.mark_point(size=60, filled=True, opacity=1).encode(x, y, colour, tooltip=tips)
@@ -157,7 +182,7 @@ def draw_curves(rows: Sequence[Row], *, across: str, names: tuple[str, ...], leg
     return draw_lines(
         named,
         x=Axis(field="place", title=across, ticks=tuple(float(tick) for tick in range(1, last + 1, every))),
-        y=_ACCURACY,
+        y=accuracy_axis(rows),
         series=Series(field="series", names=tuple(f"{legend} {name}" for name in names), colours=COLOURS),
         band=Band(lower="lower", upper="upper"),
     )

@@ -1,17 +1,9 @@
 """Scores of classifiers against epsilon, with bars of one standard deviation and levels to compare with."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 from sourdine.core.figure import Spec
 from sourdine.report.charts.base import GREY, ROWS, Axis, Row, Series, across_of, colour_of, finish, up_of
-
-_ASIDE = 1.05  # bars of one epsilon stand side by side
-
-
-def aside(epsilon: float, place: int, many: int) -> float:
-    """Where the point of one of several series stands, beside the others of its epsilon."""
-    return epsilon * math.pow(_ASIDE, place - (many - 1) / 2)
 
 
 def draw_bars(
@@ -19,7 +11,7 @@ def draw_bars(
 ) -> Spec:
     """Means under `y`, from 0 to 1, their deviations under `deviation`; dashed lines at named levels.
 
-    Points stand at `x`, which may be a little aside of the `epsilon` that is told.
+    Series stand at their epsilon, one above the other: beside it, they would tell another one.
     """
     import altair as alt
 
@@ -31,7 +23,7 @@ def draw_bars(
     )
     tips = [
         alt.Tooltip(f"{series.field}:N", title=" "),
-        alt.Tooltip("epsilon:Q", title=x.title, format=x.form),
+        alt.Tooltip(f"{x.field}:Q", title=x.title, format=x.form),
         alt.Tooltip(f"{y.field}:Q", title=y.title, format=y.form),
         alt.Tooltip("deviation:Q", title="standard deviation", format=".2g"),
     ]

@@ -212,13 +212,16 @@ def _subset_figure(measures: Measures) -> list[Figure]:
     shares = {" + ".join(each.columns): each.average_risk for each in measures.subsets[:MOST_SUBSETS]}
     columns = " and ".join(f"'{name}'" for name in first.columns)
     largest = max(len(each.columns) for each in measures.subsets)
-    title = (
-        f"{columns} alone single out {_of(first.unique, measures.records)} records"
+    verb = "links" if len(first.columns) == 1 else "link"
+    title = f"{columns} alone {verb} {_percent(first.average_risk)} of the records rightly"
+    title += f", the most that up to {largest} columns do" if len(measures.subsets) > 1 else ""
+    single = (
+        f"They single out {_of(first.unique, measures.records)} records."
         if first.unique
-        else f"No combination of up to {largest} columns singles anybody out"
+        else "No combination here singles anybody out."
     )
-    note = "The share of records that would be linked rightly by these columns alone."
-    return [Figure(title=title, chart=draw_columns(shares, "average risk"), note=note)]
+    note = f"The share of records that would be linked rightly by these columns alone. {single}"
+    return [Figure(title=title, chart=draw_columns(shares, "records linked rightly"), note=note)]
 
 
 def _limits() -> tuple[Section, Section]:

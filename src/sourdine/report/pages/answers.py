@@ -1,9 +1,12 @@
 """One answer as people read it: a table of its values, and how to read its chart."""
 
+from collections.abc import Sequence
+from decimal import Decimal
 from itertools import islice
 from typing import assert_never
 
 from sourdine.core.figure import Spec
+from sourdine.core.format import endless
 from sourdine.report.charts.answers import count_missing
 from sourdine.report.finding import cells_of, written
 from sourdine.report.pages.methods import percent
@@ -11,6 +14,7 @@ from sourdine.report.table import Cell as Shown
 from sourdine.report.table import TextTable
 from sourdine.tables import Answer
 from sourdine.tables.crosstabs import Crosstab, crosstab_of
+from sourdine.tables.crosstabs.cell import worth_showing
 from sourdine.tables.statistics import Chart, Scale, style_of
 
 MOST_ROWS = 200
@@ -23,8 +27,7 @@ def answer_table(answer: Answer, where: str = "", most: int = MOST_ROWS) -> Text
     style = style_of(answer.kind)
     ends = 3 if answer.bounded else 1
     for key, *numbers in islice(answer.rows(), most):
-        values = numbers[:ends]
-        rows.append((*map(_key, key), *(written(each, answer) for each in values)))
+        rows.append((*map(_key, key), *_worth(answer, numbers)[:ends]))
     unit = ", in %" if style.scale is Scale.SHARE else ""
     if style.chart in (Chart.UPRIGHT, Chart.HEAT, Chart.NESTED):
         unit = f", in {answer.measure}"
@@ -53,6 +56,7 @@ def fitting_crosstab(answer: Answer, *, consistent: bool = False) -> Crosstab | 
 def reading_note(answer: Answer, chart: Spec, confidence: float) -> str:
     """How to read a chart, and what it leaves out."""
     sentences, chart_of = [], style_of(answer.kind).chart
+    counted = style_of(answer.kind).scale is Scale.COUNT
     lines = f"intervals of {percent(confidence)}; some may be too short to be seen."
     match chart_of:
         case Chart.UPRIGHT:
@@ -71,10 +75,15 @@ def reading_note(answer: Answer, chart: Spec, confidence: float) -> str:
         bare = "There is no interval: the method by which these values were found gives none."
         kind = "Upright" if chart_of is Chart.CURVE else "Thin"
         sentences.append(f"{kind} lines: {lines}" if answer.bounded else bare)
-    if any(answer.blind(cell.lower, cell.upper) for cell in cells_of(answer)):
-        sentences.append("Where only an interval is drawn, nothing can be said: it is all that is possible.")
+    cells = cells_of(answer)
+    if any(answer.blind(cell.lower, cell.upper) for cell in cells):
+        sentences.append("Where nothing is drawn, nothing can be said: the noise hides all.")
+    if counted and any(cell.value < 0 for cell in cells) and chart_of is not Chart.HEAT:
+        sentences.append("Counts below 0 are noise, and are drawn as 0.")
     if missing := count_missing(answer, chart):
-        sentences.append(f"{missing:,} values are not drawn; the file of answers has them all.")
+        which = "The largest are drawn" if counted else "Those with the shortest intervals are drawn"
+        which = which if chart_of is not Chart.CURVE else "The first groups are drawn"
+        sentences.append(f"{which}; the file of answers has {missing:,} more values.")
     return " ".join(sentences)
 
 
@@ -86,6 +95,14 @@ def _note(answer: Answer) -> str:
     if not answer.keys:
         sentences.append("No key reached the threshold.")
     return " ".join(sentences)
+
+
+def _worth(answer: Answer, numbers: Sequence[float]) -> tuple[Decimal, ...]:
+    """A value and its ends, with one digit more than a title has; counts keep all of theirs."""
+    scale = style_of(answer.kind).scale
+    if answer.whole or not answer.bounded or scale is Scale.COUNT or any(map(endless, numbers)):
+        return tuple(written(each, answer) for each in numbers)
+    return worth_showing(*(float(written(each, answer)) for each in numbers))
 
 
 def _key(part: object) -> Shown:

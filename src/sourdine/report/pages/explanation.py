@@ -16,7 +16,15 @@ from sourdine.accounting.explain import (
 )
 from sourdine.accounting.explain.deployments import UNITS_DIFFER
 from sourdine.accounting.explain.explanation import COVER, FALSE_POSITIVES, PREMIUM, explain_guarantee
-from sourdine.accounting.explain.words import at_most, money_up, percent_down, percent_up, say_beliefs
+from sourdine.accounting.explain.words import (
+    at_most,
+    best_guess,
+    money_up,
+    moved,
+    percent_down,
+    percent_up,
+    say_beliefs,
+)
 from sourdine.core.figure import Figure
 from sourdine.core.format import plain, shorten_down, shorten_up
 from sourdine.report.charts.beliefs import draw_beliefs, draw_family, draw_roc
@@ -119,7 +127,6 @@ def _lead(explanation: Explanation) -> str:
 
 def _beliefs(explanation: Explanation, reach: float) -> Section:
     here = explanation.posterior(0.5)
-    low, high = percent_down(here.lower), percent_up(here.upper)
     rare = ""
     if explanation.chance:
         rare = (
@@ -134,7 +141,7 @@ def _beliefs(explanation: Explanation, reach: float) -> Section:
         ),
         figures=(
             Figure(
-                title=f"From 50{GAP}%, this guarantee lets belief move to between {low} and {high}",
+                title=f"From 50 in 100, this guarantee lets belief move to between {moved(here)}",
                 chart=draw_beliefs(reach, _PRIOR / 100),
                 note="The sliders above move this chart; its title stays about this guarantee.",
             ),
@@ -160,6 +167,7 @@ def _belief_tables(explanation: Explanation) -> Section:
                 title="Under this guarantee",
                 columns=("belief before", "after, at least", "after, at most"),
                 rows=own,
+                note="To four digits, outwards; sentences tell the same in whole chances.",
             ),
             *belief_tables(),
         ),
@@ -167,7 +175,7 @@ def _belief_tables(explanation: Explanation) -> Section:
 
 
 def _attacks(explanation: Explanation) -> Section:
-    curve = explanation.curve
+    curve, best = explanation.curve, best_guess(explanation)
     curves = {"this guarantee": curve}
     if explanation.whole:
         point = known(explanation.epsilon.upper, explanation.delta, neighbours=explanation.neighbours)
@@ -186,7 +194,7 @@ def _attacks(explanation: Explanation) -> Section:
         paragraphs=(
             "An attack sees the answers, and all other data if it likes, and says for each case whether the "
             f"suspicion is true. On cases of which half are true it is right in at most "
-            f"{percent_up(curve.accuracy(), 3)}: an advantage of {shorten_up(curve.advantage, 2)} over a "
+            f"{best}: an advantage of {shorten_up(curve.advantage, 2)} over a "
             "coin, where 1 is certainty and 0 is nothing.",
         ),
         tables=(
@@ -200,7 +208,7 @@ def _attacks(explanation: Explanation) -> Section:
         ),
         figures=(
             Figure(
-                title=f"The best attack is right in at most {percent_up(curve.accuracy(), 3)} of cases",
+                title=f"The best attack is right in at most {best} cases",
                 chart=draw_roc(curves),
                 note="ROC curve: no attack lies above it. The diagonal is blind guessing.",
             ),

@@ -69,13 +69,14 @@ def spending_page(terms: Terms, status: Status, lines: Sequence[Entry], *, more:
         title="Where it stands",
         points=(
             f"It protects each {terms.unit}, between {terms.neighbours} neighbours.",
-            f"Spent: {status.currency} {readable(status.spent)} of {room(status.limit)}{also}.",
+            f"Spent: {status.currency} {readable(status.spent)} of {room(status.limit)}{also}"
+            f"{_used(status)}.",
             f"Left: {remaining(status.left, status.limit)}. Nothing spent ever comes back.",
             *_still_fit(entries, more),
             *_for_keys(status),
             *((sentence,) if (sentence := foreign_lines(entries)) else ()),
         ),
-        figures=(spending_figure(entries, status),) if entries else (),
+        figures=(spending_figure(entries, status),) if len(entries) > 1 else (),  # one step is a sentence
     )
     return Page(
         title="A privacy budget over time",
@@ -149,12 +150,17 @@ def _for_keys(status: Status) -> tuple[str, ...]:
     return (f"For choosing keys privately, delta {spent} of {whole} is spent.",)
 
 
+def _used(status: Status) -> str:
+    if status.limit == UNLIMITED:
+        return ""
+    return f": {100 * float(status.spent / status.limit):.0f} % of the budget"
+
+
 def spending_figure(entries: Sequence[Entry], status: Status) -> Figure:
     """How the budget was spent, charge by charge."""
     near = " The charges came within a minute, so they stand side by side." if _at_once(entries) else ""
-    used = 100 * float(status.spent / status.limit)
     return Figure(
-        title=f"{used:.0f} % of the budget is spent, in {counted(len(entries), 'charge')}",
+        title=f"{_used(status).removeprefix(': ')} is spent, in {counted(len(entries), 'charge')}",
         chart=draw_spending(entries, status),
         note=f"Steps: the total after each charge, in {status.currency}. Dashed: the whole budget.{near}",
     )

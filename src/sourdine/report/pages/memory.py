@@ -24,7 +24,8 @@ _MB = 1e6
 _SMALL = 0.02  # jumps, as shares of the bytes: the resident set is not the same twice
 _Of = Callable[[MeasuredMemory], tuple[int, int, int]]  # what is drawn of a case, its lowest and its highest
 _WITH, _WITHOUT = "with privacy", "without"
-_SOURCE_WITH, _SOURCE_WITHOUT = "the source's formula with privacy", "the source's formula without"
+_SOURCE = "Gervais 2020"
+_SOURCE_WITH, _SOURCE_WITHOUT = f"{_SOURCE}, with privacy", f"{_SOURCE}, without"
 _STAGES = {
     Stage.MODEL: "the model",
     Stage.BATCH: "the batch",
@@ -149,13 +150,14 @@ def _stages(rows: Sequence[MeasuredMemory], chosen: MemoryCase, alike: Sequence[
     table = TextTable(
         name="stages",
         title="What each stage adds to what is alive",
-        columns=("stage", "privacy", "measured, MB", "ours", "the source's, MB", "the source's formula"),
+        columns=("stage", "privacy", "measured, MB", "ours", f"{_SOURCE}, MB", f"formula ({_SOURCE})"),
         rows=tuple(lines),
         note=(
             f"{_where(chosen)}, a batch of {largest_batch}. HU: hidden units, BS: batch, F: reduction. "
-            "Ours are fitted to all cases with the fewest terms that leave 1 % at most. The source's are "
+            "Ours are fitted to all cases with the fewest terms that leave 1 % at most. The thesis's are "
             "upper bounds for a graphics card and images of 224 pixels, without their corrections for "
-            "single sizes; a slope of 108,500 HU an example is one copy of all trained parameters."
+            "single sizes; a slope of 108,500 HU an example is one copy of all trained parameters. Gervais "
+            "2020: Deep learning et respect des informations individuelles sensibles, a master's thesis."
         ),
     )
     points: list[Row] = []
@@ -167,7 +169,7 @@ def _stages(rows: Sequence[MeasuredMemory], chosen: MemoryCase, alike: Sequence[
         name = _SOURCE_WITH if case.private else _SOURCE_WITHOUT
         source_points.append({"batch": case.batch, "MB": source_total(case) / _MB, "series": name})
     figure = Figure(
-        title="After the step: the source kept a gradient for each example, here none is left",
+        title="After the step: Gervais (2020) kept a gradient for each example, here none is left",
         chart=draw_memory(
             points,
             source_points,
@@ -175,7 +177,7 @@ def _stages(rows: Sequence[MeasuredMemory], chosen: MemoryCase, alike: Sequence[
             up="tensors after the step, MB",
         ),
     )
-    return Section(title="Stage by stage, beside the source", tables=(table,), figures=(figure,))
+    return Section(title="Stage by stage, beside Gervais (2020)", tables=(table,), figures=(figure,))
 
 
 def _powers(lines: Sequence[Fit], jumps: Sequence[Jump]) -> Section:
@@ -194,7 +196,7 @@ def _powers(lines: Sequence[Fit], jumps: Sequence[Jump]) -> Section:
     return Section(
         title="Powers of two",
         paragraphs=(
-            "The source saw memory rise at powers of two, up to twice what a stage added, and fall again "
+            "Gervais (2020) saw memory rise at powers of two, up to twice what a stage added, and fall again "
             "after. Here a step to a power of two, and from it to the next batch, is compared with the slope "
             "of the other batches.",
         ),

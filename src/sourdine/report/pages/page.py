@@ -6,12 +6,13 @@ Long work on one tells how far it is.
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from sourdine.core import disk
 from sourdine.core.figure import Figure, Spec
+from sourdine.report.charts.legend import Legend, common_legend, without_legend
 from sourdine.report.library import chart_library
 from sourdine.report.table import TextTable
 
@@ -30,6 +31,11 @@ class Section:
     tables: tuple[TextTable, ...] = ()
     figures: tuple[Figure, ...] = ()
 
+    @cached_property
+    def legend(self) -> Legend:
+        """The legend that several charts have in common, told once above them; else none."""
+        return common_legend([figure.chart for figure in self.figures])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
@@ -43,10 +49,22 @@ class Page:
     title: str
     lead: str
     sections: tuple[Section, ...]
+    verify: str = ""  # how a reader can check what the page says
+
+    @property
+    def software(self) -> str:
+        """What made the page, as it is cited."""
+        from sourdine import __version__
+
+        return f"Sourdine {__version__}"
 
     def html(self) -> str:
         """The whole page."""
-        charts = [figure.chart for section in self.sections for figure in section.figures]
+        charts = [
+            without_legend(figure.chart, section.legend)
+            for section in self.sections
+            for figure in section.figures
+        ]
         return (
             _templates()
             .get_template(self.template)

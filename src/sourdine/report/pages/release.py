@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.explain import Explanation, explain_guarantee, sentences
-from sourdine.accounting.explain.words import percent_down, percent_up
+from sourdine.accounting.explain.words import moved
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure
@@ -49,6 +49,9 @@ def release_page(record: Record, certificate: Certificate) -> Page:
     return Page(
         title=_title(record),
         lead=_lead(record, certificate),
+        verify="sourdine certificate verify FOLDER --ledger FILE, where FOLDER is the folder that this page "
+        f"was published in. Its certificate is that of line {certificate.number} of ledger "
+        f"{certificate.ledger[:8]}, {certificate.fingerprint[:16]}…",
         sections=(
             *_warnings(plan, certificate),
             *misfit_section(record.quality),
@@ -150,7 +153,6 @@ def _capped(plan: ReleasePlan, answer: Answer) -> str:
 
 def _guarantee(explanation: Explanation, certificate: Certificate) -> Section:
     bounds = explanation.posterior(0.5)
-    low, high = percent_down(bounds.lower), percent_up(bounds.upper)
     people = plural(certificate.unit)
     relation = {
         Neighbours.ADD_REMOVE: f"Whether or not one {certificate.unit} is in the table",
@@ -170,7 +172,7 @@ def _guarantee(explanation: Explanation, certificate: Certificate) -> Section:
         ),
         figures=(
             Figure(
-                title=f"From 50{GAP}%, this release lets belief move to between {low} and {high}",
+                title=f"From 50 in 100, this release lets belief move to between {moved(bounds)}",
                 chart=draw_bounds(min(explanation.reach, 50.0)),
                 note="For this release alone. Other releases about the same people add to it.",
             ),

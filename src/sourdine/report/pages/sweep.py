@@ -48,11 +48,12 @@ def sweep_page(rows: Sequence[RunRow], curves: Sequence[RunRow], *, model: str, 
     return Page(
         title=f"{100 * _number(best, 'accuracy'):.1f} % at best, with "
         f"learning rate {best['learning_rate']:g}, batch {best['batch_size']:,}, "
-        f"{counted(_number(best, 'n_epochs'), 'epoch', 'g')}",
+        f"{counted(_number(best, 'n_epochs'), 'epoch', 'g')}{_at([best])}",
         lead=f"A {model} model, trained with {counted(len(rows), 'setting')}.",
         sections=(
             Section(title="What it cost", paragraphs=tuple(cost)),
             Section(title="Accuracy", figures=sweep_figures(rows, curves)),
+            *epoch_section(curves),
             Section(title="All settings", tables=(table,)),
         ),
     )
@@ -78,14 +79,18 @@ def sweep_rows(rows: Sequence[RunRow]) -> list[tuple[str, ...]]:
 
 
 def sweep_figures(rows: Sequence[RunRow], curves: Sequence[RunRow]) -> tuple[Figure, ...]:
-    """The charts that a sweep has enough values for; that against epsilon always."""
+    """The charts of the end that a sweep has enough values for; that against epsilon always."""
     final = _last_epochs(curves)
     figures = [_against_epsilon(final)]
-    for name in ("learning_rate", "batch_size"):
-        if len(_values(final, name)) > 1:
-            figures.append(_by_epoch(curves, name))
     figures += [_against(final, name) for name in _SETTINGS if len(_values(final, name)) > 1]
     return tuple(figures)
+
+
+def epoch_section(curves: Sequence[RunRow]) -> tuple[Section, ...]:
+    """The charts on the way, whose colours mean other things than those of the end."""
+    varied = [name for name in ("learning_rate", "batch_size") if len(_values(curves, name)) > 1]
+    figures = tuple(_by_epoch(curves, name) for name in varied)
+    return (Section(title="Accuracy, epoch by epoch", figures=figures),) if figures else ()
 
 
 def _against_epsilon(final: Sequence[RunRow]) -> Figure:
@@ -104,7 +109,7 @@ def _against_epsilon(final: Sequence[RunRow]) -> Figure:
     return Figure(
         title=title,
         chart=draw_points(rows, across="ε of a single run", names=(_ALL, _BEST) if several else (_ALL,)),
-        note=_BARS,
+        note=_bars(final),
     )
 
 
@@ -120,9 +125,10 @@ def _by_epoch(curves: Sequence[RunRow], name: str) -> Figure:
     best = max(last, key=lambda value: last[value])
     words = _SETTINGS[name].split(",")[0]
     return Figure(
-        title=f"Epoch by epoch: {words} {_named(best)} ends highest on average, at {last[best]:.1f} %",
+        title=f"{words.capitalize()} {_named(best)} ends highest on average, with {last[best]:.1f} %"
+        f"{_at(curves)}",
         chart=draw_curves(rows, across="epochs", names=tuple(map(_named, shown)), legend=words),
-        note="Lines are means over all runs that reached the epoch; bands are one standard deviation.",
+        note=f"Lines are means over all runs that reached the epoch. {_bars(curves, 'Bands')}",
     )
 
 
@@ -135,19 +141,36 @@ def _against(final: Sequence[RunRow], name: str) -> Figure:
     best = max(groups, key=lambda value: _mean(_best(groups[value])))
     words, most = _SETTINGS[name].split(",")[0], _mean(_best(groups[best]))
     return Figure(
-        title=f"The best {words} is {_named(best)}, with {most:.1f} % at its best setting",
+        title=f"The best {words} is {_named(best)}, with {most:.1f} % at its best setting"
+        f"{_at(_best(groups[best]))}",
         chart=draw_points(
             rows if several else rows[: len(groups)],
             across=_SETTINGS[name],
             names=(_ALL, _BEST) if several else (_ALL,),
         ),
-        note=_BARS,
+        note=_bars(final),
     )
 
 
 _ALL, _BEST = "all runs", "the best setting"
-_BARS = "Points are means, bars one standard deviation over the runs."
 _OF_SETTING = ("learning_rate", "batch_size", "n_epochs", "clip", "hidden_units", "noise", "epsilon")
+
+
+def _at(rows: Sequence[RunRow]) -> str:
+    """At which epsilon, or over which."""
+    each = sorted({float(f"{_number(row, 'epsilon'):.3g}") for row in rows})
+    return f", at ε = {each[0]:g}" if each[0] == each[-1] else f", over ε from {each[0]:g} to {each[-1]:g}"
+
+
+def _bars(rows: Sequence[RunRow], bars: str = "Bars") -> str:
+    """What bars or bands are; of single runs there are none, and a reader is told what that means."""
+    if len({row["repeat"] for row in rows}) == 1 and len(_by_setting(_last_epochs(rows))) == 1:
+        return "One run: how much another would differ is not known."
+    once = " Each setting was run once, so small differences between settings may be chance."
+    return (
+        f"{bars} are one standard deviation over the runs to either side."
+        f"{once if len({row['repeat'] for row in rows}) == 1 else ''}"
+    )
 
 
 def _last_epochs(curves: Sequence[RunRow]) -> list[RunRow]:

@@ -8,7 +8,7 @@ from sourdine.core.format import counted, shorten_up
 from sourdine.local.utility.measure import NOTICE, JudgedOn, Utility, UtilityPoint
 from sourdine.local.utility.models import Floats, LearningModel
 from sourdine.report.charts.base import Axis, Row, Series
-from sourdine.report.charts.utility import aside, draw_bars
+from sourdine.report.charts.utility import draw_bars
 from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import Cell, TextTable
 
@@ -171,7 +171,6 @@ def _chart(
             {
                 "noise": names[place],
                 "epsilon": float(point.price),
-                "place": aside(float(point.price), place, len(names)),
                 "score": float(scores.mean()),
                 "deviation": float(scores.std(ddof=1)),
             }
@@ -179,7 +178,7 @@ def _chart(
     return dict(
         draw_bars(
             rows,
-            x=Axis(field="place", title=f"price, ε of a {utility.unit}", log=True),
+            x=Axis(field="epsilon", title=f"price, ε of a {utility.unit}", log=True),
             y=Axis(field="score", title=f"{metric}, on {TESTED[kind]}"),
             series=Series(field="noise", names=names),
             levels=levels,
