@@ -28,6 +28,8 @@ def test_equal_charts_share_one() -> None:
     assert common_legend([one]) == ()
     assert common_legend([one, other])[:2] == TWO
     assert common_legend([one, one, chart("theirs", "ours")]) == ()  # where blue means another thing
+    blue: Spec = {"layer": [{"mark": {"type": "bar", "color": "#0072B2"}}]}
+    assert common_legend([one, one, blue]) == ()  # or nothing
     bare: Any = without_legend(one, TWO)
     assert [layer["encoding"]["color"]["legend"] for layer in bare["layer"]] == [None]
     assert without_legend(other, TWO) is other

@@ -1,11 +1,18 @@
 """Pages as people see them: in Chromium, by day and by night, wide, narrow and on paper."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from sourdine.core.figure import Figure
+from sourdine.report import Axis, Series, Slider, draw_lines
+from sourdine.report.charts.base import Row
+from sourdine.report.pages.page import Page as ReportPage
+from sourdine.report.pages.page import Section
 from tests.browser import violations
+from tests.report.charts.test_heat import heat
 from tests.report.pages.examples import COMMON, EXAMPLES
 
 if TYPE_CHECKING:
@@ -111,3 +118,40 @@ def test_no_chart_needs_to_evaluate_words(page: "Page", files: dict[str, Path], 
     assert page.locator("#told").inner_text().count("20") >= 1
     page.wait_for_function("before => document.querySelector('#chart-0').innerHTML !== before", arg=before)
     assert "unsafe-eval" not in page.content()[:2000]
+
+
+def test_a_slider_tells_its_value_and_labels_do_not_overlap_on_a_telephone(
+    page: "Page", tmp_path: Path
+) -> None:
+    rows: list[Row] = [
+        {"x": x, "y": x / noise, "who": "ours", "noise": noise} for x in (1, 2) for noise in (1, 1.5)
+    ]
+    lines = draw_lines(
+        rows,
+        x=Axis(field="x", title="x"),
+        y=Axis(field="y", title="y"),
+        series=Series(field="who", names=("ours",)),
+        slider=Slider(field="noise", title="noise", values=(1.0, 1.5), start=1.5),
+    )
+    names = ["married", "never married", "divorced", "separated", "widowed", "spouse absent", "other"]
+    figures = (Figure(title="a slider", chart=lines), Figure(title="a heat map", chart=heat(names, names)))
+    made = ReportPage(
+        title="t", lead="l", sections=(Section(title="s", figures=figures),), verify="count again"
+    )
+    made.write(tmp_path / "page.html")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto((tmp_path / "page.html").as_uri())
+    page.locator("#chart-1 svg").wait_for()
+    told = page.locator(".vega-bind output")
+    assert told.inner_text() == "1.5"
+    page.get_by_role("slider", name="noise").fill("0")
+    assert told.inner_text() == "1"
+    boxes = "(all) => all.map((each) => each.getBoundingClientRect()).map((box) => [box.left, box.right])"
+    for texts in (
+        "#chart-1 [aria-label^='X-axis'] .role-axis-label text",
+        "#chart-1 .mark-text.role-mark text",
+    ):
+        spans = page.locator(texts).evaluate_all(boxes)[: len(names)]
+        assert len(spans) == len(names)
+        assert all(left[1] <= right[0] + 1 for left, right in pairwise(sorted(spans)))
+    assert "count again" in page.locator("footer").inner_text()

@@ -31,13 +31,17 @@ def made(
     return rows, curves
 
 
+def plain(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
 def test_the_page_says_the_finding_and_the_cost() -> None:
     rows, curves = made([1.0, 3.0], [1.0])
     page = sweep_page(rows, curves, model="linear", cost=("It cost ten.",))
-    assert page.title == "76.1 % at best, with learning rate 0.5, batch 512, 2 epochs, at ε = 3"
+    assert plain(page.title) == "76.1 % at best, with learning rate 0.5, batch 512, 2 epochs, at ε = 3"
     text = page.html()
     assert "It cost ten." in text
-    titles = [figure.title for figure in page.sections[1].figures]
+    titles = [plain(figure.title) for figure in page.sections[1].figures]
     assert titles == [
         "The best reach 72.1 % at ε = 1 and 76.1 % at ε = 3",
         "The best learning rate is 0.5, with 76.1 % at its best setting, at ε = 3",
@@ -53,7 +57,7 @@ def test_the_page_says_the_finding_and_the_cost() -> None:
 
 def test_noise_has_a_chart_of_its_own_where_it_was_listed() -> None:
     rows, curves = made([None], [1.0, 2.0])
-    titles = [figure.title for figure in sweep_figures(rows, curves)]
+    titles = [plain(figure.title) for figure in sweep_figures(rows, curves)]
     assert titles[-1] == "The best noise is 1, with 90.1 % at its best setting, at ε = 10"
     assert titles[0] == "The best reach 80.1 % at ε = 5 and 90.1 % at ε = 10"
 

@@ -211,6 +211,7 @@ def _style() -> dict[str, object]:
             "titleFontSize": 12,
             "titlePadding": 8,
         },
+        "axisX": {"labelFlush": False},  # a number stands below its tick, also at the ends
         "legend": {
             "labelColor": INK,
             "titleColor": INK,

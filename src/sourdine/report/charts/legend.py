@@ -26,7 +26,11 @@ def common_legend(charts: Sequence[Spec]) -> Legend:
     """The legend that holds for all charts that have one, if two say the same."""
     told = [legend for chart in charts if (legend := legend_of(chart))]
     longest = max(told, key=len, default=())
-    return longest if len(told) > 1 and all(set(each) <= set(longest) for each in told) else ()
+    if len(told) < 2 or not all(set(each) <= set(longest) for each in told):
+        return ()
+    colours = {colour for _, colour in longest}
+    others = (_fixed(chart) for chart in charts if not legend_of(chart))
+    return () if any(colours & each for each in others) else longest  # where blue is just blue
 
 
 def without_legend(chart: Spec, common: Legend) -> Spec:
@@ -36,6 +40,13 @@ def without_legend(chart: Spec, common: Legend) -> Spec:
         return chart
     bare: Any = _without(chart)
     return dict(bare)
+
+
+def _fixed(chart: Spec) -> set[str]:
+    """The colours of marks that mean nothing."""
+    layers = chart.get("layer")
+    marks = [layer.get("mark") for layer in layers] if isinstance(layers, list) else [chart.get("mark")]
+    return {str(mark["color"]) for mark in marks if isinstance(mark, dict) and "color" in mark}
 
 
 def _colours(part: object) -> Iterator[dict[str, Any]]:

@@ -25,6 +25,7 @@ COLUMNS = (
     "seconds",
 )
 _MOST_CURVES = 6
+_GAP = "\N{NO-BREAK SPACE}"
 _SETTINGS = {
     "learning_rate": "learning rate",
     "batch_size": "batch, examples",
@@ -159,7 +160,9 @@ _OF_SETTING = ("learning_rate", "batch_size", "n_epochs", "clip", "hidden_units"
 def _at(rows: Sequence[RunRow]) -> str:
     """At which epsilon, or over which."""
     each = sorted({float(f"{_number(row, 'epsilon'):.3g}") for row in rows})
-    return f", at ε = {each[0]:g}" if each[0] == each[-1] else f", over ε from {each[0]:g} to {each[-1]:g}"
+    if each[0] == each[-1]:
+        return f", at ε{_GAP}={_GAP}{each[0]:g}"
+    return f", over ε from {each[0]:g} to {each[-1]:g}"
 
 
 def _bars(rows: Sequence[RunRow], bars: str = "Bars") -> str:
