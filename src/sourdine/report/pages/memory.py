@@ -157,7 +157,7 @@ def _stages(rows: Sequence[MeasuredMemory], chosen: MemoryCase, alike: Sequence[
             "Ours are fitted to all cases with the fewest terms that leave 1 % at most. The thesis's are "
             "upper bounds for a graphics card and images of 224 pixels, without their corrections for "
             "single sizes; a slope of 108,500 HU an example is one copy of all trained parameters. Gervais "
-            "2020: Deep learning et respect des informations individuelles sensibles, a master's thesis."
+            "(2020) is a master's thesis, whose chapters 3 and 4 are on private learning."
         ),
     )
     points: list[Row] = []
