@@ -26,7 +26,7 @@ def joined(*losses: PrivacyLoss) -> ApproximateCost:
 
 
 def optimal_delta(epsilon: float, delta: float, count: int, at: float) -> float:
-    """Kairouz, Oh, Viswanath 2015, theorem 3, in high precision."""
+    """Kairouz, Oh, Viswanath 2015, theorem 3.3, in high precision."""
     with mp.workdps(40):
         e, x = mp.mpf(epsilon), mp.mpf(at)
         inner = (

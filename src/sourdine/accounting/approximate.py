@@ -28,7 +28,7 @@ class PointLaw(AtomLaw):
     """The law that dominates every (epsilon, delta)-DP mechanism.
 
     With probability delta it tells everything; else it is randomized response at epsilon (Kairouz, Oh,
-    Viswanath 2015, theorem 2).
+    Viswanath 2015).
     """
 
     def __init__(self, epsilon: float, delta: float) -> None:
@@ -85,8 +85,8 @@ class Approximate(Accountant[ApproximateCost]):
     """Composes (epsilon, delta) pairs optimally: no better answer follows from the pairs alone.
 
     With probability 1 - prod (1 - delta_i) some pair tells everything; else all are randomized responses,
-    composed as privacy loss distributions. That is what Kairouz, Oh, Viswanath 2015, theorem 3, state for
-    equal pairs and Murtagh and Vadhan 2016, theorem 1.5, for any. Valid for pairs fixed beforehand.
+    composed as privacy loss distributions. That is what Kairouz, Oh, Viswanath 2015, theorem 3.3, state for
+    equal pairs and Murtagh and Vadhan 2016 for any. Valid for pairs fixed beforehand.
 
     >>> many = Approximate().repeat(Approximate().lift(known(0.1, 1e-8)), 100)
     >>> round(Approximate().epsilon(many, 1e-5).upper, 1)

@@ -45,9 +45,9 @@ def group_distance(distance: Distance, size: int) -> Distance:
 def group(loss: PrivacyLoss, size: int) -> PrivacyLoss:
     """The loss for up to `size` units that change together, from the loss for one alone.
 
-    epsilon becomes size * epsilon, rho becomes size^2 * rho (Bun and Steinke 2016, proposition 1.9), and each
-    point (x, delta) of the profile becomes (size x, delta (e^{size x} - 1)/(e^x - 1)) (Vadhan 2017, lemma
-    2.2). The law is that of the convex hull of these points.
+    epsilon becomes size * epsilon, rho becomes size^2 * rho (Bun and Steinke 2016), and each
+    point (x, delta) of the profile becomes (size x, delta (e^{size x} - 1)/(e^x - 1)) (Vadhan 2017).
+    The law is that of the convex hull of these points.
 
     >>> group(PrivacyLoss.pure(Fraction(1, 2)), 3).epsilon
     Fraction(3, 2)
@@ -111,8 +111,7 @@ _MOST_PAIRS = 8  # different parts whose pairs are looked at one by one
 def parallel(parts: Sequence[PrivacyLoss], crossing: Sequence[PrivacyLoss] = ()) -> PrivacyLoss:
     """The loss of mechanisms that each see one of several parts, disjoint in units.
 
-    *Add-remove and zero-out*: a unit lies in one part, so the cost is that of the worst part (McSherry 2009,
-    theorem 4).
+    *Add-remove and zero-out*: a unit lies in one part, so the cost is that of the worst part (McSherry 2009).
 
     *Replace*: a unit that is replaced may leave one part and enter another, so the cost is that of the worst
     pair of parts, each at its loss for replacement in the whole data, where a unit may also enter or leave

@@ -26,7 +26,7 @@ MOST_SIGMA = Fraction(1 << 30)
 class Gaussian(Mechanism):
     """Adds discrete Gaussian noise to every number.
 
-    A change of d in L2 costs rho = d^2 / (2 sigma^2) (Canonne, Kamath, Steinke 2020, theorem 4). With a
+    A change of d in L2 costs rho = d^2 / (2 sigma^2) (Canonne, Kamath, Steinke 2020). With a
     granularity g the values are reals, rounded to multiples of g first, and d grows by g sqrt(c) when c
     numbers change.
 

@@ -27,7 +27,7 @@ class RoundedGaussian(Mechanism):
 
     On integers, x + round(Z) = round(x + Z), so a change of d in L2 costs no more than under Gaussian noise
     that was not rounded, over however many numbers it is spread: rho = d^2 / (2 sigma^2) (Bun and Steinke
-    2016, proposition 1.6) and a normal loss with mu = d/sigma (Dong, Roth, Su 2022, theorem 1). All that
+    2016, proposition 1.6) and a normal loss with mu = d/sigma (Dong, Roth, Su 2022, theorem 2.7). All that
     holds of Gaussian noise under sampling holds of it. With a granularity g the values are reals, rounded to
     multiples of g first, and d grows by g sqrt(c) when c numbers change.
 

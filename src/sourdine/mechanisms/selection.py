@@ -68,7 +68,7 @@ class Selection(Mechanism):
 class Exponential(Selection):
     """Chooses index i with probability proportional to e^{epsilon score_i / (2 sensitivity)}.
 
-    Scores that change by at most t cost epsilon t / sensitivity (McSherry, Talwar 2007, theorem 6), with
+    Scores that change by at most t cost epsilon t / sensitivity (McSherry, Talwar 2007), with
     rho = that^2 / 8 (Cesar, Rogers 2021, by bounded range). When all scores move the same way between
     neighbours (monotone), the 2 falls away at the same cost. Scores are integers, or floats taken as the
     binary fractions they are; a score of -inf or NaN is never chosen while there is another.
@@ -90,8 +90,8 @@ class Exponential(Selection):
     def error(self, confidence: float = 0.95) -> float:
         """How far the chosen score may lie below the best: ln((m - 1)(1 - beta)/beta)/rate, and no further.
 
-        It is attained when m - 1 candidates lie exactly that far below one best. Dwork and Roth 2014,
-        corollary 3.12, have ln(m/beta)/rate.
+        It is attained when m - 1 candidates lie exactly that far below one best. Dwork and
+        Roth 2014 have ln(m/beta)/rate.
         """
         beta = 1 - check.confidence("Exponential.error", confidence)
         return self._gap((self.candidates - 1) * (1 - beta) / beta)
@@ -123,7 +123,7 @@ class PermuteAndFlip(Selection):
     """Visits candidates in random order and chooses the first whose coin falls on heads.
 
     The coin of i has probability e^{-epsilon (best - score_i) / (2 sensitivity)}. Scores that change by at
-    most t cost epsilon t / sensitivity (McKenna, Sheldon 2020, theorem 1); without the 2 when all scores
+    most t cost epsilon t / sensitivity (McKenna, Sheldon 2020); without the 2 when all scores
     move the same way between neighbours (monotone). Its range is not bounded by epsilon: rho is only
     epsilon^2 / 2. Scores are read as by Exponential.
 

@@ -119,7 +119,7 @@ class SparseVector(Crossing):
     After that many, every query reads False, whatever its value. Integer queries that change by at most t
     cost epsilon t / sensitivity: with epsilon = e1 + e2, discrete Laplace noise of scale sensitivity/e1 on
     the threshold, drawn once, and 2 answers sensitivity/e2 on each query, without the 2 when all queries
-    move the same way between neighbours (Lyu, Su, Li 2017, theorems 4 and 5).
+    move the same way between neighbours (Lyu, Su, Li 2017).
 
     >>> SparseVector(epsilon=1, queries=10, threshold=50, answers=3).loss(Distance.linf(1)).epsilon
     Fraction(1, 1)
@@ -185,9 +185,9 @@ class AboveThreshold(Crossing):
 
     When none does, the answer is `queries`: one past the last index, so that no query can be taken for it.
     Integer queries that change by at most t cost epsilon t / sensitivity, with discrete Laplace noise of
-    scale 2 sensitivity/epsilon on the threshold and 4 sensitivity/epsilon on each query (Dwork, Roth 2014,
-    theorem 3.23), or 2 sensitivity/epsilon on both when all queries move the same way between neighbours
-    (monotone; Lyu, Su, Li 2017, theorem 5).
+    scale 2 sensitivity/epsilon on the threshold and 4 sensitivity/epsilon on each query (Dwork, Roth 2014),
+    or 2 sensitivity/epsilon on both when all queries move the same way between neighbours (monotone; Lyu, Su,
+    Li 2017).
 
     >>> AboveThreshold(epsilon=1, queries=10, threshold=50).loss(Distance.linf(1)).epsilon
     Fraction(1, 1)

@@ -49,7 +49,7 @@ class BoundsPlan:
 
     For each end half of epsilon goes to the first rung of a ladder of round numbers that all but half of the
     share `outside` lie within, as far as noise tells (Durfee 2023; AboveThreshold on counts
-    below rungs, Dwork and Roth 2014, theorem 3.23, Lyu, Su, Li 2017, theorem 5). The guarantee is epsilon
+    below rungs; Dwork and Roth 2014; Lyu, Su, Li 2017). The guarantee is epsilon
     for one unit.
 
     >>> plan = BoundsPlan(column="pay", epsilon=Fraction(1, 10))

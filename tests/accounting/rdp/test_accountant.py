@@ -88,7 +88,7 @@ def test_atoms_are_summed() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 6.0])
 def test_randomized_response_in_closed_form(epsilon: float) -> None:
-    """Mironov 2017, proposition 5."""
+    """As in Mironov 2017."""
     p = 1 / (1 + math.exp(-epsilon))
     true = [math.log(p**a * (1 - p) ** (1 - a) + (1 - p) ** a * p ** (1 - a)) for a in ORDERS]
     assert log_moments(pure_law(epsilon), ORDERS) == pytest.approx(true, rel=1e-9, abs=1e-12)
@@ -158,7 +158,7 @@ def test_sampling_an_unbounded_law_goes_by_whole_orders(rate: float) -> None:
 
 @pytest.mark.parametrize("rate", [0.01, 0.3])
 def test_adding_costs_no_more_than_removing(rate: float) -> None:
-    """Mironov, Talwar, Zhang 2019, theorem 5, seen on a grid that knows nothing of it."""
+    """Mironov, Talwar, Zhang 2019, seen on a grid that knows nothing of it."""
     generic = log_moments.dispatch(LossDistribution)(PoissonAdd(GaussianLaw(1.0), rate), ORDERS)
     assert np.all(generic <= sampled_gaussian(1.0, rate, ORDERS) * (1 + 1e-4) + 1e-10)
 

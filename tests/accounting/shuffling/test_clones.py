@@ -11,7 +11,7 @@ from sourdine.core.errors import InvalidParameter
 
 
 def pair_delta(local: float, reports: int, epsilon: float) -> float:
-    """The clones' pair, outcome by outcome (Feldman, McMillan, Talwar 2021, section 3)."""
+    """The clones' pair, outcome by outcome (Feldman, McMillan, Talwar 2021)."""
     p, total = 1 / (1 + math.exp(-local)), 0.0
     for c in range(reports):
         weight = binom.pmf(c, reports - 1, math.exp(-local))

@@ -32,7 +32,7 @@ def posterior_bounds(prior: Fraction | float, epsilon: Fraction | float) -> Brac
     """Between which beliefs an answer can leave somebody who held `prior` before.
 
     p/(p + e^epsilon (1-p)) <= p' <= p/(p + e^-epsilon (1-p)): the odds p'/(1-p') are the old odds times the
-    ratio of the likelihoods, which epsilon bounds (Bayes' rule; Kasiviswanathan and Smith 2014, section 2).
+    ratio of the likelihoods, which epsilon bounds (Bayes' rule; Kasiviswanathan and Smith 2014).
     Both ends are reached, by randomized response. With a delta they do not hold: see `Curve.reach`.
 
     >>> bounds = posterior_bounds(0.5, 1.17)
@@ -131,7 +131,7 @@ class Curve:
 
         A test that says "yes" on S has a = Q[S] false and P[S] true positives. For every epsilon, P[S] is at
         most delta(epsilon) + e^epsilon a, and by the other direction at most 1 - e^-epsilon (1 - a -
-        delta(epsilon)) (Kairouz, Oh, Viswanath 2015, theorem 2; Dong, Roth, Su 2022, proposition 2.12). The
+        delta(epsilon)) (Kairouz, Oh, Viswanath 2015; Dong, Roth, Su 2022, proposition 2.12). The
         larger of both ways to ask is given: whether the suspicion is true, and whether it is false.
         """
         a = np.asarray(false_positives, float)[..., np.newaxis]

@@ -2,7 +2,7 @@
 
 Spending is adaptive: what is asked next may depend on earlier answers. Four sums stay valid then: of pure
 epsilons, of rhos, of Renyi divergences at one order fixed when the ledger is made (Feldman and Zrnic 2021,
-theorem 3.1; Whitehouse, Ramdas, Rogers, Wu 2023, theorem 1), and of squared mus (Smith and Thakurta 2022).
+theorem 3.1; Whitehouse, Ramdas, Rogers, Wu 2023), and of squared mus (Smith and Thakurta 2022).
 Privacy loss distributions and optimal composition are valid only for a plan fixed beforehand. Amounts are
 exact fractions that stay short.
 """

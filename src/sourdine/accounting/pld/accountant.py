@@ -125,7 +125,7 @@ def _laws(laws: list[tuple[LossDistribution, int]]) -> list[Repeated]:
     """The laws with their counts; those that are several together one by one.
 
     A loss known only by its rho has the worst law that rho allows. The rhos add up first: the law of their
-    sum is tighter than the sum of their laws (Bun and Steinke 2016, lemma 2.3). A law that leaks is its base
+    sum is tighter than the sum of their laws (Bun and Steinke 2016). A law that leaks is its base
     together with a leak of nothing else.
     """
     repeats, rho = [], 0.0

@@ -3,7 +3,7 @@
 The profile delta(x), with x = e^epsilon, is convex. Between neighbouring points a chord lies above it and a
 tangent below it.
 
-*Above*: chords ("connect the dots", Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022, section 4). A bin
+*Above*: chords ("connect the dots", Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). A bin
 between two points with mass p under P and q under Q gives its upper end (p - q e^low)/(1 - e^-width) and
 the rest to its lower end.
 

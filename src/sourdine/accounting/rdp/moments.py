@@ -64,7 +64,7 @@ def _(law: GaussianLaw, orders: Floats) -> Floats:
 
 @log_moments.register
 def _(law: DiscreteGaussianLaw, orders: Floats) -> Floats:
-    """No more than in the continuous case (Canonne, Kamath, Steinke 2020, theorem 4)."""
+    """No more than in the continuous case (Canonne, Kamath, Steinke 2020)."""
     return _concentrated(law.units**2 / (2 * law.variance), orders)
 
 
@@ -86,7 +86,7 @@ def _(law: PoissonRemove, orders: Floats) -> Floats:
 
 @log_moments.register
 def _(law: PoissonAdd, orders: Floats) -> Floats:
-    """For a Gaussian no more than when removing (Mironov, Talwar, Zhang 2019, theorem 5)."""
+    """For a Gaussian no more than when removing (Mironov, Talwar, Zhang 2019)."""
     if isinstance(law.base, GaussianLaw):
         return sampled_gaussian.log_moments(law.base.mu, law.rate, orders)
     return log_moments.dispatch(LossDistribution)(law, orders)

@@ -1,8 +1,8 @@
 """Renyi moments of Gaussian noise on a Poisson sample, at any order.
 
 With z standard normal, w = mu z - mu^2/2 and rate q, the moment of order a is
-A(a) = E[(1 - q + q e^w)^a] (Mironov, Talwar, Zhang 2019, section 3.3). It bounds both directions (theorem 5
-there).
+A(a) = E[(1 - q + q e^w)^a] (Mironov, Talwar, Zhang 2019, section 3.3). It bounds both directions, as they
+prove.
 """
 
 from functools import lru_cache

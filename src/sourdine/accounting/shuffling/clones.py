@@ -20,7 +20,7 @@ def shuffle_model(epsilon: float, reports: int, delta: float) -> float:
 
     Each other report is, with probability e^-epsilon, a clone of either version of the changed one. With C
     binomial(n - 1, e^-epsilon), A binomial(C, 1/2) and D a coin of e^epsilon/(1 + e^epsilon), it is enough to
-    tell (A + D, C - A + 1 - D) from (A + 1 - D, C - A + D) (Feldman, McMillan, Talwar 2021, section 3).
+    tell (A + D, C - A + 1 - D) from (A + 1 - D, C - A + D) (Feldman, McMillan, Talwar 2021).
     That pair's profile is summed and rounded up. The answer is never above `shuffle_model_bound`.
 
     >>> round(shuffle_model(4, 1_000_000, 1e-6), 4)
@@ -43,7 +43,7 @@ def shuffle_model(epsilon: float, reports: int, delta: float) -> float:
 def shuffle_model_bound(epsilon: float, reports: int, delta: float) -> float:
     """The same in closed form: log(1 + (w-1)/(w+1) (8 sqrt(w log(4/delta)/n) + 8 w/n)) with w = e^epsilon.
 
-    It holds for epsilon <= log(n/(16 log(4/delta))) (Feldman, McMillan, Talwar 2021, theorem 3.1); above, and
+    It holds for epsilon <= log(n/(16 log(4/delta))) (Feldman, McMillan, Talwar 2021); above, and
     where it says more than the reports alone, the answer is their own epsilon.
 
     >>> round(shuffle_model_bound(4, 1_000_000, 1e-6), 4)

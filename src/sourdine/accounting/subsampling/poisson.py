@@ -143,7 +143,7 @@ def poisson(loss: PrivacyLoss, sampling_rate: Fraction | float) -> PrivacyLoss:
 
 
 def amplified(epsilon: Fraction | float, rate: Fraction) -> float:
-    """log(1 + rate (e^epsilon - 1)), rounded up (Balle, Barthe, Gaboardi 2018, theorems 8 and 9)."""
+    """log(1 + rate (e^epsilon - 1)), rounded up (Balle, Barthe, Gaboardi 2018)."""
     if epsilon == math.inf:
         return math.inf
     with precision(80 + abs(math.frexp(float(rate))[1])):

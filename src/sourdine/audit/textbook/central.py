@@ -190,7 +190,7 @@ def _rate(mechanism: Exponential | TopK | PermuteAndFlip) -> float:
 
 
 def draw_above(mechanism: AboveThreshold, value: ArrayLike, count: int, dice: Dice) -> Answers:
-    """Half of epsilon for the threshold, half for the queries (Dwork and Roth 2014, theorem 3.23)."""
+    """Half of epsilon for the threshold, half for the queries (Dwork and Roth 2014)."""
     half = float(mechanism.sensitivity) / (float(mechanism.epsilon) / 2)
     above = _above(mechanism, value, count, (half, half * (1 if mechanism.monotone else 2)), dice)
     return np.where(above.any(axis=-1), above.argmax(axis=-1), mechanism.queries)

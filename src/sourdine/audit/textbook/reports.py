@@ -132,7 +132,7 @@ def draw_basic_rappor(
 def _answered(
     mechanism: Rappor | OneTimeRappor | BasicRappor | BasicOneTimeRappor, bits: NDArray[Any], dice: Dice
 ) -> NDArray[np.bool_]:
-    """Erlingsson, Pihur, Korolova 2014, section 2: with chance f a fair coin for ever, then p or q anew."""
+    """Erlingsson, Pihur, Korolova 2014: with chance f a fair coin for ever, then p or q anew."""
     lasting = np.where(dice.random(bits.shape) < float(mechanism.f), dice.random(bits.shape) < 0.5, bits > 0)
     if isinstance(mechanism, OneTimeRappor | BasicOneTimeRappor):
         return lasting

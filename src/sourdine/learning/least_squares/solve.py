@@ -126,10 +126,10 @@ def solve(
     """A linear head by private least squares, within (epsilon, delta) for adding or removing an example.
 
     The sums of the normal equations are released once with discrete Gaussian noise, a change of d in L2 at
-    the price of rho = d^2 / (2 sigma^2) (Canonne, Kamath, Steinke 2020, theorem 4); that is the perturbation
-    of sufficient statistics (Dwork, Talwar, Thakurta, Zhang 2014, algorithm 1, for the matrix). All that
+    the price of rho = d^2 / (2 sigma^2) (Canonne, Kamath, Steinke 2020); that is the perturbation
+    of sufficient statistics (Dwork, Talwar, Thakurta, Zhang 2014, for the matrix). All that
     follows reads only them: eigenvalues of the noisy matrix below `ridge` times sigma times the square root
-    of the width, which is how much the noise moves them, are raised to that. AdaSSP (Wang 2018, algorithm 2)
+    of the width, which is how much the noise moves them, are raised to that. AdaSSP (Wang 2018)
     pays for a ridge that looks at the data; this one is free.
 
     Rows of more than `most` numbers are projected to so many by random signs first: there is less to noise,

@@ -70,12 +70,12 @@ class RapporOracle(Oracle):
 
     @property
     def epsilon_one(self) -> float:
-        """What one report reveals: h ln(q*(1-p*)/(p*(1-q*))) (Erlingsson et al. 2014, theorem 2)."""
+        """What one report reveals: h ln(q*(1-p*)/(p*(1-q*))) (Erlingsson et al. 2014)."""
         return self.coins.epsilon(self.ones)
 
     @property
     def epsilon_infinity(self) -> float:
-        """What endlessly many reports on one value reveal: 2h ln((1-f/2)/(f/2)) (theorem 1).
+        """What endlessly many reports on one value reveal: 2h ln((1-f/2)/(f/2)).
 
         It is infinite at f = 0. A device that reports on c different values reveals up to c times as much.
         """

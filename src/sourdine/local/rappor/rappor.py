@@ -180,7 +180,7 @@ class Rappor(BloomOracle):
 
     One report costs epsilon_1 = h ln(q*(1-p*)/(p*(1-q*))), all reports of a device on one word together
     epsilon_infinity = 2h ln((1-f/2)/(f/2)), where q* = f(p+q)/2 + (1-f)q and p* = f(p+q)/2 + (1-f)p
-    (Erlingsson, Pihur, Korolova 2014, theorems 1 and 2). At f = 0 there is no limit to the latter.
+    (Erlingsson, Pihur, Korolova 2014). At f = 0 there is no limit to the latter.
 
     >>> chrome = Rappor(bits=128, hashes=2, cohorts=16, f=0.5, p=0.5, q=0.75)
     >>> round(chrome.epsilon_one, 3), round(chrome.epsilon_infinity, 3), round(chrome.epsilon_after(3), 3)
@@ -238,7 +238,7 @@ class Rappor(BloomOracle):
 class OneTimeRappor(BloomOracle):
     """A word's Bloom filter answered once: the permanent response is the report.
 
-    It costs 2h ln((1-f/2)/(f/2)), however often it is sent (Erlingsson, Pihur, Korolova 2014, theorem 1).
+    It costs 2h ln((1-f/2)/(f/2)), however often it is sent (Erlingsson, Pihur, Korolova 2014).
     Elsewhere "one time" means the other response alone, which is `Rappor` with f = 0: as one report it has
     less variance at the same epsilon, and every further report costs as much again.
 

@@ -277,7 +277,7 @@ def best_survey(epsilon: Fraction | float) -> GRR:
 
     That is Warner's, and no unbiased estimate from epsilon-private answers to a yes-no question has a smaller
     variance, whatever the share and whatever else the answers may be: all of them can be made from Warner's
-    (Kairouz, Oh, Viswanath 2015, theorem 2; docs/guarantees/local_queries.md).
+    (Kairouz, Oh, Viswanath 2015; docs/guarantees/local_queries.md).
 
     >>> best_survey(1).categories
     2

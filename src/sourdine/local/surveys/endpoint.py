@@ -160,7 +160,7 @@ class CentralEndpoint(_Private):
     """A high quantile by the exponential mechanism, divided by its level: epsilon-DP, off by about 1/n.
 
     Of the ends t of equal cells of [0, bound], one is drawn with weight e^(-epsilon |#{x <= t} - k|/2)
-    (McSherry, Talwar 2007, theorem 6; sensitivity 1). The rank k lies 2/epsilon ln(cells n^2) below n, and
+    (McSherry, Talwar 2007; sensitivity 1). The rank k lies 2/epsilon ln(cells n^2) below n, and
     so an end beyond all values is drawn with probability 1/n^2 at most, if a cell holds few values; b is then
     about t n/k.
 

@@ -67,7 +67,7 @@ class LocalCrowd:
     """People who answer statistical queries by private reports, a new group for each query.
 
     Everyone answers once at most, at epsilon. So all answers together cost each person epsilon, and queries
-    may be chosen by earlier answers (Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith 2011, section 5). An
+    may be chosen by earlier answers (Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith 2011). An
     answer is within its tolerance of the population's mean with the confidence, by Hoeffding's inequality,
     for people drawn from the population at random and in random order.
 

@@ -1,6 +1,6 @@
 """Nested levels: a total, its parts, their parts, each level measured with the same noise.
 
-Least squares on a tree takes two passes (Hay, Rastogi, Miklau, Suciu 2010, theorem 3, there for trees whose
+Least squares on a tree takes two passes (Hay, Rastogi, Miklau, Suciu 2010, section 4.1, there for trees whose
 nodes all have like many children): up, every node is joined with the sum of its children, each weighted by
 one over its variance; down, what a parent was found to differ from that sum is shared out among the children
 by their variances.

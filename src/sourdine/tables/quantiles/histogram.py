@@ -27,9 +27,9 @@ class ThresholdHistogram(QuantileMethod):
     """Takes the first of some cut points whose noisy count below reaches the noisy rank, for each level.
 
     Each of m levels costs epsilon / m, with noise of scale 2 D m / epsilon on the rank and 2 r m / epsilon on
-    every count (Dwork and Roth 2014, theorem 3.23), where D is how far one value moves a count less the rank.
-    Counts below cut points all move the same way, so r = 1 value suffices (monotone; Lyu, Su, Li 2017,
-    theorem 5); without that, r = 2 D. All counts come from one histogram.
+    every count (Dwork and Roth 2014), where D is how far one value moves a count less the rank.
+    Counts below cut points all move the same way, so r = 1 value suffices (monotone; Lyu, Su, Li 2017);
+    without that, r = 2 D. All counts come from one histogram.
 
     >>> method = ThresholdHistogram(epsilon=1, levels=(Fraction(1, 2),), places=101, cuts=100)
     >>> method.loss(Distance.hamming()).epsilon

@@ -2,7 +2,7 @@
 
 The method asks the sparse vector technique, for each of m quantiles, for the first of k = 1.5 n / log n cut
 points with enough values below (ThresholdHistogram, not monotone). With probability 1 - beta all its counts
-are good to alpha = 8 log(2 k / beta) / epsilon ranks (Dwork and Roth 2014, theorem 3.24), so an answer lies
+are good to alpha = 8 log(2 k / beta) / epsilon ranks (Dwork and Roth 2014), so an answer lies
 between the order statistics alpha ranks around its own, of which the law is known.
 
 A theorem is stated as it was published and as it can be proven: as published (Canesse 2022), alpha has the

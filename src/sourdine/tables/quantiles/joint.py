@@ -52,7 +52,7 @@ class JointExponential(QuantileMethod):
     """Chooses places t_1 <= ... <= t_m with probability proportional to e^{-rate gap}.
 
     The gap is the sum over j of |#values in [t_{j-1}, t_j) - (q_j - q_{j-1}) n| (Gillenwater, Joseph,
-    Kulesza 2021, algorithm 1). One value replaced moves it by 2, one added or removed by twice one less the
+    Kulesza 2021). One value replaced moves it by 2, one added or removed by twice one less the
     smallest of the shares, and 2 rate times that is epsilon, less a small slack for what floats and a
     window of ranks leave open (docs/guarantees/quantiles.md). Equal values are set apart at random.
 

@@ -71,7 +71,7 @@ class ValueRanges(GroupRanks):
 class RecursiveQuantiles(QuantileMethod):
     """Finds the middle level by inverse sensitivity, splits the values there, and goes on in both parts.
 
-    Each of ceil(log2(m + 1)) rounds gets a like part of epsilon (Kaplan, Schnapp, Stemmer 2022, theorem 3.3).
+    Each of ceil(log2(m + 1)) rounds gets a like part of epsilon (Kaplan, Schnapp, Stemmer 2022).
     A value that is added or removed lies in one part of a round. One that is replaced may leave one part and
     enter another, so below the first round each part is asked at half the price, as for a value more or less.
     Equal values are set apart at random on a finer grid, as the joint method does: were they to go to one

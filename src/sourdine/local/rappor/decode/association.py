@@ -55,7 +55,7 @@ def associate(first: Variable, second: Variable) -> Association:
     """The most likely joint shares of two variables, report i of both being of one person.
 
     Given their values, a person's two reports are independent, so that the likelihood of a pair of values is
-    the product of two (Fanti, Pihur, Erlingsson 2016, section 4). One person reports both: what the two
+    the product of two (Fanti, Pihur, Erlingsson 2016). One person reports both: what the two
     reveal together is the sum of both epsilons.
     """
     a = likelihoods(first.oracle, first.rows, first.candidates)

@@ -258,7 +258,7 @@ def decode_by_lasso(
 ) -> Decoding:
     """Shares above 0 at a falling price on each; then plain least squares on the words that were taken.
 
-    (Erlingsson, Pihur, Korolova 2014, section 4.) Words that were not taken have share 0, p-value 1 and no
+    (Erlingsson, Pihur, Korolova 2014.) Words that were not taken have share 0, p-value 1 and no
     error, and count among the candidates when the level is shared out. There may be more candidates than
     bits. The errors are those of the second step, as if the words had been chosen beforehand.
     """
