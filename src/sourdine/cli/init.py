@@ -20,7 +20,7 @@ def init(
     ] = None,
     names: Annotated[
         str | None,
-        typer.Option(help="The names of the columns of a file without a header, parted by commas."),
+        typer.Option(help="The names of the columns of a file without a header, separated by commas."),
     ] = None,
     header: Annotated[
         bool, typer.Option("--header", help="The first line holds names, whatever it looks like.")

@@ -27,11 +27,11 @@ def reproduce(
         "reproduced"
     ),
     again: Annotated[
-        bool, typer.Option("--again", help="Do anew what an earlier run has left in the folder.")
+        bool, typer.Option("--again", help="Repeat what an earlier run left in the folder.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Do a published experiment again: verdicts here; a page, CSV tables and PNG figures in a folder.
+    """Repeat a published experiment: verdicts here; a page, CSV tables and PNG figures in a folder.
 
     The folder of --data holds what was downloaded, as it is unpacked: mnist, 102flowers with vgg16*.pth
     beside it, pima or diabetes.csv, salaries.csv. Each experiment says whether it ran on real data.

@@ -83,7 +83,7 @@ VERBS = (
         "reproduce",
         "reproduce",
         "reproduce",
-        "Do a published experiment again: verdicts here; a page, CSV tables and PNG figures in a folder.",
+        "Repeat a published experiment: verdicts here; a page, CSV tables and PNG figures in a folder.",
     ),
     Verb(
         "sql",

@@ -104,4 +104,4 @@ def test_no_sentence_holds_nan_or_inf() -> None:
 def test_odd_budgets_are_questioned(epsilon: float, delta: float | None, asked: int) -> None:
     questions = doubts(epsilon, delta)
     assert len(questions) == asked
-    assert all("Is it meant?" in each for each in questions)
+    assert all("Is that intended?" in each for each in questions)

@@ -350,4 +350,4 @@ def test_an_odd_budget_is_questioned(tmp_path: Path) -> None:
     )
     assert (usual.exit_code, usual.stderr) == (0, "")
     assert odd.exit_code == 0
-    assert odd.stderr.count("Is it meant?") == 2
+    assert " ".join(odd.stderr.split()).count("Is that intended?") == 2

@@ -121,7 +121,26 @@ def test_help_names_no_type_where_there_is_nothing_to_type() -> None:
 
 def test_a_group_with_a_default_says_that_its_argument_or_a_verb_comes() -> None:
     text = " ".join(CliRunner().invoke(root, ["audit", "--help"]).stdout.split())
-    assert "Usage: sourdine audit [OPTIONS] [name] | COMMAND [ARGS]..." in text
+    assert "Usage: sourdine audit [OPTIONS] [NAME] | COMMAND [ARGS]..." in text
+
+
+def test_a_verb_below_a_default_does_not_show_the_argument_it_replaces() -> None:
+    text = " ".join(CliRunner().invoke(root, ["audit", "attack", "--help"]).stdout.split())
+    assert "Usage: sourdine audit attack [OPTIONS] [NAME]" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["ledger", "creat"], "No such command 'creat'. Did you mean 'create'? To see which there are: "),
+        (["budget", "explain", "1", "--delt", "0"], "No such option: --delt. Did you mean --delta? To see "),
+        (["demo", "--nonsense"], "No such option: --nonsense. To see which there are: "),
+    ],
+)
+def test_a_near_miss_is_named_once(words: list[str], told: str) -> None:
+    result = CliRunner().invoke(root, words)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(told)
 
 
 def test_a_wrong_value_is_echoed_without_what_a_terminal_obeys() -> None:

@@ -65,7 +65,7 @@ def test_machines_read_json(tmp_path: Path) -> None:
     [
         (
             ("--batch-size", "4,x"),
-            "The 'batch-size' of train memory must be whole numbers with commas between them.",
+            "The 'batch-size' of train memory must be whole numbers separated by commas.",
         ),
         (("--batch-size", "0"), "The 'batch' of train memory"),
         (("--reduce", "8"), "The 'reduce' of train memory must leave 32 of 224 pixels."),

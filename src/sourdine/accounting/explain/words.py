@@ -161,23 +161,23 @@ def doubts(epsilon: float, delta: float | None = None) -> tuple[str, ...]:
 
     >>> doubts(3, 1e-6)
     ()
-    >>> print(doubts(100)[0][:62])
-    An epsilon of 100 promises hardly anything: odds about anybody
+    >>> print(doubts(100)[0][:66])
+    An epsilon of 100 promises almost nothing: the odds about anybody
     >>> print(doubts(1, 0.1)[0])
-    A delta of 0.1 would even allow to publish the whole record of 1 person in 10. Is it meant? Take one far
-    below 1 divided by the number of people, such as 1e-6.
+    A delta of 0.1 would even allow publishing the whole record of 1 person in 10. Is that intended? Take one
+    far below 1 divided by the number of people, such as 1e-6.
     """
     questions = []
     if epsilon > _LARGE_EPSILON:
         questions.append(
-            f"An epsilon of {plain(epsilon)} promises hardly anything: odds about anybody may grow by a "
-            f"factor of e^{plain(epsilon)}. Is it meant? What is published is mostly at 10 or less."
+            f"An epsilon of {plain(epsilon)} promises almost nothing: the odds about anybody may grow by a "
+            f"factor of e^{plain(epsilon)}. Is that intended? Most published releases use 10 or less."
         )
     if delta is not None and delta > _LARGE_DELTA:
         questions.append(
-            f"A delta of {plain(delta)} would even allow to publish the whole record of 1 person in "
-            f"{plain(round(1 / delta))}. Is it meant? Take one far below 1 divided by the number of people, "
-            "such as 1e-6."
+            f"A delta of {plain(delta)} would even allow publishing the whole record of 1 person in "
+            f"{plain(round(1 / delta))}. Is that intended? Take one far below 1 divided by the number of "
+            "people, such as 1e-6."
         )
     return tuple(questions)
 

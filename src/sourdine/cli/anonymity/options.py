@@ -25,11 +25,11 @@ Watch = Callable[[float], None]
 
 TableFile = Annotated[Path, typer.Argument(help="A .csv, .tsv, .json, .ndjson or .parquet file.")]
 Quasi = Annotated[
-    list[str], typer.Option("--quasi", help="Columns an outsider may know, with commas between.")
+    list[str], typer.Option("--quasi", help="Columns an outsider may know, separated by commas.")
 ]
 Sensitive = Annotated[
     list[str] | None,
-    typer.Option("--sensitive", help="Columns that must not be learnt, with commas between."),
+    typer.Option("--sensitive", help="Columns that must not be learnt, separated by commas."),
 ]
 Ordered = Annotated[
     list[str] | None, typer.Option("--ordered", help="Sensitive columns whose values have an order, for t.")
@@ -60,7 +60,7 @@ Html = Annotated[Path | None, typer.Option("--html", help="Also write a page wit
 
 
 def names(texts: Sequence[str] | None) -> list[str]:
-    """Names of columns, given with commas between or one by one."""
+    """Names of columns, given separated by commas or one by one."""
     return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
 
 

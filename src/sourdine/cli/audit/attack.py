@@ -31,7 +31,7 @@ def attack(
     ] = None,
     known: Annotated[
         list[str] | None,
-        typer.Option(help="With --table: columns an outsider may know, with commas between."),
+        typer.Option(help="With --table: columns an outsider may know, separated by commas."),
     ] = None,
     spec: Annotated[
         Path | None, typer.Option(help="With --table: a specification whose [columns] say how it is read.")

@@ -93,7 +93,7 @@ def export(
     question: Fingerprint,
     *,
     store: StorePlace = "reports.db",
-    output: Annotated[Path, typer.Option("--output", "-o", help="The reports, one a line.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The reports, one per line.")],
     period: Annotated[
         str | None, typer.Option(help="Only reports of the period that begins on this day.")
     ] = None,

@@ -29,9 +29,9 @@ def allow(
     divergence: Divergence = None,
     mu: Mu = None,
     period: Annotated[
-        str | None, typer.Option(help="A stretch with a limit of its own: day, week, month, year.")
+        str | None, typer.Option(help="A period with its own limit: day, week, month or year.")
     ] = None,
-    period_limit: Annotated[str | None, typer.Option(help="The limit of each such stretch.")] = None,
+    period_limit: Annotated[str | None, typer.Option(help="The limit of each such period.")] = None,
     to: Annotated[
         list[str] | None,
         typer.Option("--to", help="Who may spend from it; everybody, if left out. Repeat it."),

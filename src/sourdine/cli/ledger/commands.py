@@ -66,9 +66,9 @@ def create(
     unit: Annotated[str, typer.Option(help="Whom the guarantee protects.")] = "person",
     neighbours: Annotated[str, typer.Option(help="add-remove, replace or zero-out.")] = "add-remove",
     period: Annotated[
-        str | None, typer.Option(help="A stretch with a limit of its own: day, week, month, year.")
+        str | None, typer.Option(help="A period with its own limit: day, week, month or year.")
     ] = None,
-    period_limit: Annotated[str | None, typer.Option(help="The limit of each such stretch.")] = None,
+    period_limit: Annotated[str | None, typer.Option(help="The limit of each such period.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make the ledger of a data set. Its terms never change.

@@ -21,9 +21,9 @@ SpecFile = Annotated[Path, typer.Argument(help="The specification that 'sourdine
 
 def encode(
     spec: SpecFile,
-    answers: Annotated[Path, typer.Argument(help="One answer a line; '-' for standard input.")],
+    answers: Annotated[Path, typer.Argument(help="One answer per line; '-' for standard input.")],
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The reports, one a line.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The reports, one per line.")],
     secret: Annotated[
         Path | None,
         typer.Option(help="A file of at least 16 secret bytes: the same answer gets the same report again."),

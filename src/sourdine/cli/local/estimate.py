@@ -58,12 +58,12 @@ def estimate(
         Path | None, typer.Option(help="Write the counts here: they can be added to others' later.")
     ] = None,
     attackers: Annotated[
-        str, typer.Option(help="The share of made-up reports whose reach is told beside each estimate.")
+        str, typer.Option(help="The share of made-up reports whose effect is shown beside each estimate.")
     ] = "1%",
     html: Annotated[Path | None, typer.Option("--html", help="A page with estimates and tests.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count reports and estimate what is behind them, with intervals. Bad lines are set apart and told.
+    """Count reports and estimate what is behind them, with intervals. Bad lines are set aside and reported.
 
     Beside each estimate stands how far a share of attackers could have moved it, whatever they sent; signs
     that reports were made up, such as many equal ones, are warned of.

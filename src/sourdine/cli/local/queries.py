@@ -26,7 +26,7 @@ _FAR = 1 << 60
 
 def queries(
     values: Annotated[
-        Path | None, typer.Argument(help="A number of each person, one a line. Without: only the plan.")
+        Path | None, typer.Argument(help="A number of each person, one per line. Without: only the plan.")
     ] = None,
     *,
     epsilon: Annotated[str, typer.Option(help="What all reports of one person may reveal, such as 1.")],

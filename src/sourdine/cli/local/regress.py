@@ -30,7 +30,7 @@ def regress(
     *,
     answer: Annotated[str, typer.Option(help="The column of what people said: yes or no, 1 or 0.")],
     on: Annotated[
-        list[str] | None, typer.Option(help="Columns of covariates, with commas between. Without: the share.")
+        list[str] | None, typer.Option(help="Columns of covariates, separated by commas. Without: the share.")
     ] = None,
     design: Annotated[
         str,

@@ -29,7 +29,7 @@ def spec(
     name: Annotated[str, typer.Argument(help="What is asked, in a few words.")],
     *,
     epsilon: Annotated[str, typer.Option(help="What one report may reveal, such as 1.")],
-    labels: Annotated[Path | None, typer.Option(help="A file with the possible answers, one a line.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="A file with the possible answers, one per line.")] = None,
     categories: Annotated[
         int | None, typer.Option(help="Instead of labels: how many answers there are, numbered from 0.")
     ] = None,
@@ -84,7 +84,7 @@ def spec(
     else:
         count = len(listed) if categories is None else categories
         if categories is None and count < 2:
-            raise InvalidParameter(f"The file {labels} has one label. Write at least two, one a line.")
+            raise InvalidParameter(f"The file {labels} has one label. Write at least two, one per line.")
         count = check.integer("local spec", "categories", count, 2, 1 << 24)
         choice, why = frequency_oracle(oracle, epsilon=level, categories=count)
         off = 100 * math.sqrt(choice.variance(1 / count, _CROWD))

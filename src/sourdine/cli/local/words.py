@@ -22,7 +22,7 @@ def words(
     *,
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     false_rate: Annotated[
-        float, typer.Option(help="The chance, at most, that a word is told which nobody has.")
+        float, typer.Option(help="The chance, at most, of reporting a word that nobody has.")
     ] = 0.02,
     keep: Annotated[int, typer.Option(help="How many prefixes are followed. More take longer.")] = 64,
     html: Annotated[Path | None, typer.Option("--html", help="A page with the words.")] = None,

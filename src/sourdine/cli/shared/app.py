@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from sourdine.cli.shared.old_options import read_old_options
 from sourdine.core import disk
@@ -138,16 +138,20 @@ def _old_words_in_a_sentence() -> Iterator[None]:
 
 
 def _name_no_switches(command: Any, words: Sequence[str]) -> None:
-    """Show a switch by its name alone, and an option that may be repeated by what one of its values is.
+    """Show a switch by its name alone, an option that may be repeated by what one of its values is.
 
+    Arguments stand in capitals, as the texts of help and errors call them.
     Only the commands that the words name are gone through, since no other is shown.
     """
     for option in command.get_params(typer.Context(command)):
-        if isinstance(option, TyperOption) and option.metavar is None:
-            if option.is_flag:
-                option.metavar = ""
-            elif option.multiple:
-                option.metavar = "<str>..."
+        if option.metavar is not None:
+            continue
+        if isinstance(option, TyperArgument):
+            option.metavar = option.name.upper()
+        elif isinstance(option, TyperOption) and option.is_flag:
+            option.metavar = ""
+        elif isinstance(option, TyperOption) and option.multiple:
+            option.metavar = "<str>..."
     below = getattr(command, "commands", {})
     for word in words:
         if word in below:
@@ -168,9 +172,9 @@ class VerbOrName(TyperGroup):
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
-        """The argument steps aside for a verb, which it would swallow."""
+        """The argument steps aside for a verb, which it would swallow, and which asks how it was called."""
         params = super().get_params(ctx)
-        if ctx.meta.get(self._key(ctx)):
+        if ctx.command is not self or ctx.meta.get(self._key(ctx)):
             return [param for param in params if param.param_type_name != "argument"]
         return params
 
@@ -199,7 +203,13 @@ def _reword(problem: typer.TyperException) -> str:
     if message.startswith("Missing ") and context is not None:
         return f"{message} To see what it needs: {context.command_path} --help"
     if message.startswith("No such command ") and context is not None:
-        return f"{message} {_commands_like(message.split(chr(39))[1], context)}"
+        what, meant, others = message.partition(" Did you mean ")
+        nearest = f"{meant}{others.split(',')[0].rstrip('?')}?" if meant else ""
+        return f"{what}{nearest} {_commands_like(message.split(chr(39))[1], context)}"
+    if message.startswith("No such option: ") and context is not None:
+        what, _, others = message.partition(" (Possible options: ")
+        nearest = f" Did you mean {others.rstrip(')').split(', ')[0]}?" if others else ""
+        return f"{what}.{nearest} To see which there are: {context.command_path} --help"
     where, _, what = message.partition(": ")
     if not isinstance(problem, typer.BadParameter) or not what:
         return message

@@ -23,7 +23,7 @@ def evaluate(
 ) -> None:
     """Compare a synthetic table with the real one, exactly: NOT private, and NOT for publication.
 
-    Told are distances of all tables of two and of three columns, how well a model tells real rows from
+    It reports distances of all tables of two and of three columns, how well a model tells real rows from
     synthetic ones, and how well one that was trained on synthetic rows predicts the real ones. Nothing is
     spent, so nothing of it may be passed on, and no choice of what to publish may rest on it.
 

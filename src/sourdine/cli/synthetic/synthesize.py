@@ -40,7 +40,7 @@ def synthesize(
         Path | None,
         typer.Option("--output", "-o", help="The table, such as out/synthetic.csv, in a folder of its own."),
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Tell what it would cost and need, no more.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what it would cost and need.")] = False,
     report: Annotated[bool, typer.Option(help="Whether to write report.html.")] = True,
     shared: Shared = False,
     as_json: AsJson = False,

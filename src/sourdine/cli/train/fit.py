@@ -65,7 +65,7 @@ class RecipeOptions:
     ] = None
     momentum: Annotated[
         str | None,
-        typer.Option("--momentum", help="What goes on of a step. Without: the usual."),
+        typer.Option("--momentum", help="How much of the last step carries over. Without: the usual."),
     ] = None
     clip: Annotated[
         str | None,
@@ -83,7 +83,7 @@ class RecipeOptions:
         typer.Option(
             "--augment",
             help="Images changed at random in every step: flip, shift=PIXELS, rotate=DEGREES, blur=PIXELS, "
-            "with commas between. It costs no epsilon.",
+            "separated by commas. It costs no epsilon.",
         ),
     ] = None
     copies: Annotated[
@@ -153,14 +153,14 @@ def fit(
     without_privacy: Annotated[
         bool, typer.Option("--without-privacy", help="Train as usual, to compare. It protects nobody.")
     ] = False,
-    repeats: Annotated[int, typer.Option("--repeats", help="Train so often, each from a fresh start.")] = 1,
+    repeats: Annotated[int, typer.Option("--repeats", help="How many times to train, each from a fresh start.")] = 1,
     ledger: Annotated[str | None, typer.Option(help="Pay from this ledger before training begins.")] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Keep the run in this file, and go on from it if it is there.")
     ] = None,
     cache: Cache = None,
     single: Annotated[
-        bool, typer.Option("--single", help="Features in single precision, not in half: twice the room.")
+        bool, typer.Option("--single", help="Features in single precision, not half: twice the space.")
     ] = False,
     reading: DataOptions,
     test: Test = None,
@@ -171,7 +171,7 @@ def fit(
 ) -> None:
     """Train a model within a budget, and write it with a card and its certificate.
 
-    model.pt holds a plain state_dict of torch. Accuracy is told on the test part of the data, which must be
+    model.pt holds a plain state_dict of torch. Accuracy is reported on the test part of the data, which must be
     public. Nothing is spent if anything stated is wrong. With --features, the features of images are computed
     once and frozen, and a head is trained on them; --model vgg16 trains the convolutions too.
 

@@ -80,7 +80,7 @@ def memory(
 def _numbers(name: str, text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and len(part) <= 9 for part in parts):
-        raise check.fail(_OWNER, name, "be whole numbers with commas between them", text, "Write 16,32,64.")
+        raise check.fail(_OWNER, name, "be whole numbers separated by commas", text, "Write 16,32,64.")
     return [int(part) for part in parts]
 
 

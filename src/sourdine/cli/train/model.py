@@ -49,7 +49,7 @@ class ModelOptions:
     reduce: Annotated[int, typer.Option("--reduce", help="Make images smaller first, by 1, 2 or 4.")] = 1
     patches: Annotated[
         int | None,
-        typer.Option("--patches", help="Patches in height and width that features are told of. Source: 7."),
+        typer.Option("--patches", help="Patches per side over which features are averaged. Source: 7."),
     ] = None
 
     def choose(self, owner: str, *, hidden: int | None = None, extra: int | None = None) -> "ChosenModel":

@@ -53,7 +53,7 @@ Units = Annotated[
     typer.Option("--size", "-s", help="The number of examples that counts as public. Without: the true one."),
 ]
 Classes = Annotated[int, typer.Option("--classes", help="How many classes there are, for IDX files.")]
-Test = Annotated[Path | None, typer.Option("--test", help="A public table to tell accuracy on.")]
+Test = Annotated[Path | None, typer.Option("--test", help="A public table to measure accuracy on.")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -141,7 +141,7 @@ def decode(
     reports: Annotated[list[Path], typer.Argument(help="Files of reports or of counts, ours or Google's.")],
     *,
     candidates: Annotated[
-        Path | None, typer.Option(help="The words to look for, one a line. With --map: some of its words.")
+        Path | None, typer.Option(help="The words to look for, one per line. With --map: some of its words.")
     ] = None,
     map_file: Annotated[
         Path | None, typer.Option("--map", help="Google's map: words with the bits that they set.")

@@ -36,7 +36,7 @@ def encode(
         Path,
         typer.Argument(help="The parameters: a specification (.json), or Google's params (.csv)."),
     ],
-    answers: Annotated[Path, typer.Argument(help="One word a line; '-' for standard input.")],
+    answers: Annotated[Path, typer.Argument(help="One word per line; '-' for standard input.")],
     *,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The reports: lines, or Google's for a name in .csv.")
