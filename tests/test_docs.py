@@ -1,5 +1,6 @@
 """Every block of code in the README and the documentation runs, and the pages they point to exist."""
 
+import importlib
 import re
 import runpy
 import shutil
@@ -122,6 +123,17 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_tests_that_pages_name_exist(page: Path) -> None:
     for path, name in re.findall(r"`(tests/[\w/.]+)::(\w+)`", page.read_text()):
         assert f"def {name}(" in (ROOT / path).read_text(), f"{path}::{name}"
+
+
+@pytest.mark.parametrize("package", ["tables", "mechanisms", "accounting", "local", "learning", "anonymity"])
+def test_every_public_name_is_on_one_page_of_the_reference(package: str) -> None:
+    text = "\n".join(page.read_text() for page in sorted((ROOT / "docs" / "reference").glob("*.md")))
+    listed = re.findall(rf"^::: sourdine\.{package}\n.*members: \[(.*)\]", text, re.M)
+    alone = re.findall(
+        rf"^::: sourdine\.{package}\.(choose|generalise)\.\1\n", text, re.M
+    )  # like their modules
+    names = [name for names in listed for name in names.split(", ")] + alone
+    assert sorted(names) == sorted(importlib.import_module(f"sourdine.{package}").__all__)
 
 
 def test_the_way_of_a_row_is_drawn_as_it_is() -> None:

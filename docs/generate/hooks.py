@@ -4,7 +4,7 @@ import posixpath
 import re
 from pathlib import Path
 
-from commands import commands_page
+from commands import commands_pages
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -29,7 +29,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, place, content=text))
     if not (DOCS / "benchmarks.md").exists():
         files.append(File.generated(config, "benchmarks.md", content=_NO_BENCHMARKS))
-    files.append(File.generated(config, "reference/commands.md", content=commands_page()))
+    for group, text in commands_pages().items():
+        place = f"reference/commands_{group}.md" if group else "reference/commands.md"
+        files.append(File.generated(config, place, content=text))
     for script in sorted((DOCS / "notebooks").glob("*.py")):
         made = execute(script)
         files.append(File.generated(config, f"notebooks/{script.stem}.md", content=made.markdown))

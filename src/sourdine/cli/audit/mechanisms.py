@@ -47,7 +47,8 @@ def audit(
     """Audit mechanisms: a lower bound on epsilon from answers alone, beside the epsilon they claim.
 
     The answers are also compared with those that a textbook draws in floats, and with each other: a law other
-    than the one stated, and noise used twice in a call, are reported as well. An audit can refute a claim, never
+    than the one stated, and noise used twice in a call, are reported as well. An audit can refute a claim,
+    never
     prove it. An honest mechanism is accused at most once in a million runs. Exit code 1 means that one was
     accused, or that a mutant got away.
 

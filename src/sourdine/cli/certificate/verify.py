@@ -34,7 +34,7 @@ def verify(
 
     Every file in the folder is compared with the certificate, which needs nothing else. The ledger vouches
     for the payment alone: it never saw the numbers. A signature stands for the certificate and all files.
-    Exit code 1 means that something is not as it was published, paid or signed; each such problem is reported.
+    Exit code 1 means that something is not as it was published, paid or signed; each problem is reported.
 
     Examples: sourdine certificate verify people-release ·
     sourdine certificate verify people-release --key office.pub ·

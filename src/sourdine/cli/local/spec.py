@@ -29,7 +29,9 @@ def spec(
     name: Annotated[str, typer.Argument(help="What is asked, in a few words.")],
     *,
     epsilon: Annotated[str, typer.Option(help="What one report may reveal, such as 1.")],
-    labels: Annotated[Path | None, typer.Option(help="A file with the possible answers, one per line.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="A file with the possible answers, one per line.")
+    ] = None,
     categories: Annotated[
         int | None, typer.Option(help="Instead of labels: how many answers there are, numbered from 0.")
     ] = None,

@@ -153,7 +153,9 @@ def fit(
     without_privacy: Annotated[
         bool, typer.Option("--without-privacy", help="Train as usual, to compare. It protects nobody.")
     ] = False,
-    repeats: Annotated[int, typer.Option("--repeats", help="How many times to train, each from a fresh start.")] = 1,
+    repeats: Annotated[
+        int, typer.Option("--repeats", help="How many times to train, each from a fresh start.")
+    ] = 1,
     ledger: Annotated[str | None, typer.Option(help="Pay from this ledger before training begins.")] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Keep the run in this file, and go on from it if it is there.")
@@ -171,8 +173,8 @@ def fit(
 ) -> None:
     """Train a model within a budget, and write it with a card and its certificate.
 
-    model.pt holds a plain state_dict of torch. Accuracy is reported on the test part of the data, which must be
-    public. Nothing is spent if anything stated is wrong. With --features, the features of images are computed
+    model.pt holds a plain state_dict of torch. Accuracy is reported on the test part of the data, which must
+    be public. Nothing is spent if anything stated is wrong. With --features, the features of images are computed
     once and frozen, and a head is trained on them; --model vgg16 trains the convolutions too.
 
     Examples: sourdine train fit mnist --epsilon 3 ·
