@@ -129,9 +129,7 @@ def test_tests_that_pages_name_exist(page: Path) -> None:
 def test_every_public_name_is_on_one_page_of_the_reference(package: str) -> None:
     text = "\n".join(page.read_text() for page in sorted((ROOT / "docs" / "reference").glob("*.md")))
     listed = re.findall(rf"^::: sourdine\.{package}\n.*members: \[(.*)\]", text, re.M)
-    alone = re.findall(
-        rf"^::: sourdine\.{package}\.(choose|generalise)\.\1\n", text, re.M
-    )  # like their modules
+    alone = re.findall(rf"^::: sourdine\.{package}\.(choose|generalise)\.\1\n", text, re.M)  # as modules
     names = [name for names in listed for name in names.split(", ")] + alone
     assert sorted(names) == sorted(importlib.import_module(f"sourdine.{package}").__all__)
 

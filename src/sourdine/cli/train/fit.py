@@ -174,8 +174,8 @@ def fit(
     """Train a model within a budget, and write it with a card and its certificate.
 
     model.pt holds a plain state_dict of torch. Accuracy is reported on the test part of the data, which must
-    be public. Nothing is spent if anything stated is wrong. With --features, the features of images are computed
-    once and frozen, and a head is trained on them; --model vgg16 trains the convolutions too.
+    be public. Nothing is spent if anything stated is wrong. With --features, the features of images are
+    computed once and frozen, and a head is trained on them; --model vgg16 trains the convolutions too.
 
     Examples: sourdine train fit mnist --epsilon 3 ·
     sourdine train fit mnist --model cnn --epsilon 3 --epochs 15 --repeats 3 --ledger mnist.ledger ·

@@ -83,7 +83,7 @@ def sweep(
     Writes means with their deviations (sweep.csv), accuracies epoch by epoch (sweep.epochs.csv), a page with
     charts (sweep.html) and a journal (sweep.journal). If it is killed, the same command goes on and repeats
     no finished run. Accuracy is reported on the test part of the data, which must be public. A sweep costs
-    what all its runs cost together: you see that before it begins, and paid if there is a ledger.
+    what all its runs cost together: the price is shown before it begins, and paid if there is a ledger.
 
     Examples: sourdine train sweep mnist --model linear --lr 0.1,0.5 --batch-size 64,512 --epsilon 1,3 ·
     sourdine train sweep mnist --model cnn --lr 0.05,0.1,0.5 --batch-size 256 --noise-multiplier 0.8,1,1.5
