@@ -38,7 +38,7 @@ NOT_RUN = {
     "a part of a specification": 2,
     "it needs torchrun": 2,
     "needs transformers, which the slow tests have": 3,
-    "needs a library of somebody else": 5,
+    "needs a library of somebody else": 6,
 }
 
 
