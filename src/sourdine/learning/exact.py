@@ -1,6 +1,6 @@
 """Steps in whole numbers: gradients on a grid, exact lengths, exact sums, and noise rounded exactly.
 
-What a step costs then follows without a word about how floats round (docs/guarantees/learning.md).
+What a step costs then follows without a word about how floats round (docs/guarantees/learning_methods.md).
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
 """Gaussian noise for gradients: float32, from the words of a `Bits`.
 
 Unlike the noise of published numbers it is not exact: it is a rounded Gaussian that ends at 7.4 standard
-deviations, added to a sum that float32 has rounded before (docs/guarantees/learning.md says what that leaves
+deviations, added to a sum that float32 has rounded before (docs/guarantees/learning_methods.md says what that leaves
 open). Its words come from where all randomness comes from, and a training run never repeats them.
 """
 
