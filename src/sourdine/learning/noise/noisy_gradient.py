@@ -41,7 +41,8 @@ class NoisyGradient(Mechanism):
 
     A change of d in L2 costs rho = d^2 / (2 sigma^2) (Bun and Steinke 2016, proposition 1.6), and its loss is
     normal, N(mu^2/2, mu^2) with mu = d/sigma (Dong, Roth, Su 2022, theorem 2.7). The noise is in float32:
-    docs/guarantees/learning_methods.md says what that leaves open. It can be described and priced without torch.
+    docs/guarantees/learning_methods.md says what that leaves open. It can be described and priced without
+    torch.
 
     >>> NoisyGradient(sigma=2).loss(Distance.l2(1)).rho
     Fraction(1, 8)

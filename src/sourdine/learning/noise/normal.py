@@ -1,8 +1,8 @@
 """Gaussian noise for gradients: float32, from the words of a `Bits`.
 
 Unlike the noise of published numbers it is not exact: it is a rounded Gaussian that ends at 7.4 standard
-deviations, added to a sum that float32 has rounded before (docs/guarantees/learning_methods.md says what that leaves
-open). Its words come from where all randomness comes from, and a training run never repeats them.
+deviations, added to a sum that float32 has rounded before (docs/guarantees/learning_methods.md says what that
+leaves open). Its words come from where all randomness comes from, and a training run never repeats them.
 """
 
 import math
