@@ -41,7 +41,7 @@ Figure(title="Among how many others people hide", chart=draw_hiding({"raw": raw,
 
 # %% [markdown]
 # ## And yet
-# A class in which all have the same illness tells it to whoever knows that you are in the class:
+# A class in which all have the same illness reveals it to whoever knows that you are in the class:
 
 # %%
 homogeneity = ATTACKS["homogeneity"].run(SeededBits(1))
@@ -75,5 +75,5 @@ Figure(title=reconstruction.charts[0].finding, chart=draw_attack(reconstruction.
 
 # %% [markdown]
 # ## Next
-# The measures and their formulas: [anonymity](../anonymity.md). All eight attacks: [seeing attacks work,
+# The measures and their formulas: [anonymity](../anonymity.md). All ten attacks: [seeing attacks work,
 # and fail](../tutorials/attacks.md). What to do instead: [a first release](first_release.py).

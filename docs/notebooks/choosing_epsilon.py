@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Choosing epsilon
 #
-# Epsilon is the most that a release may tell about one person. Choose it from both ends: what it allows an
+# Epsilon bounds what a release may reveal about one person. Choose it from both ends: what it allows an
 # attacker, and what error it leaves you with. Both are known before anything is published.
 
 # %%
@@ -13,8 +13,8 @@ from sourdine.report.charts.beliefs import draw_family
 
 # %% [markdown]
 # ## What it allows an attacker
-# Whoever held something about you for likely or not holds it for a little more or less likely afterwards,
-# and epsilon says how much. At epsilon = 1:
+# Whatever somebody believed about you, they believe it a little more or less afterwards, and epsilon says how
+# much at most. At epsilon = 1:
 
 # %%
 for sentence in sentences(explain_guarantee(1.0)):
@@ -27,7 +27,7 @@ Figure(
 )
 
 # %% [markdown]
-# Somebody hardly suspected stays so. From a belief of one in a hundred:
+# Somebody barely suspected stays barely suspected. From a belief of one in a hundred:
 
 # %%
 for epsilon in (0.1, 0.5, 1, 3, 10):
@@ -72,5 +72,5 @@ print(f"epsilon {fits} is enough for twenty counts within {wanted} people")
 # %% [markdown]
 # ## Next
 # Plans do this for whole releases: [ask for an accuracy](../how_to/ask_for_an_accuracy.md). What a delta
-# adds, and how to tell all this to others: [what epsilon means](../tutorials/what_epsilon_means.md),
+# adds, and how to explain all this to others: [what epsilon means](../tutorials/what_epsilon_means.md),
 # [choose delta](../how_to/choose_delta.md).

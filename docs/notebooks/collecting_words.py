@@ -16,7 +16,7 @@ from sourdine.testing import SeededBits
 
 # %% [markdown]
 # ## What a device promises
-# One report costs `epsilon_one`. A device that is asked every day blurs the same permanent answer again, so
+# One report costs `epsilon_one`. A device that is asked every day adds noise to the same permanent answer, so
 # that all reports together never cost more than `epsilon_infinity`.
 
 # %%
@@ -65,8 +65,8 @@ Figure(
 )
 
 # %% [markdown]
-# That is the price of trusting nobody: a word must be had by about as many people as the noise is large.
-# Its size can be read before anybody is asked, from `sourdine local rappor simulate`.
+# That is the price of trusting nobody: about as many people must have a word as the noise is large.
+# `sourdine local rappor simulate` shows its size before anybody is asked.
 #
 # ## Next
 # Choosing parameters, files and decoders: [RAPPOR](../tutorials/rappor.md). With Google's files: [how

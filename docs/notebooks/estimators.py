@@ -18,7 +18,7 @@ from sourdine.report.charts.base import Axis, Series, draw_lines
 
 # %% [markdown]
 # ## Irises: which of three
-# What a petal can measure is declared by who knows flowers, not read from these ones. diffprivlib takes the
+# The range of a petal is declared by somebody who knows flowers, not read from these. diffprivlib takes the
 # range of the rows where nobody declares one, and warns that this leaks; here `fit` refuses.
 
 # %%
