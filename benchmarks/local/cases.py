@@ -6,7 +6,8 @@ import numpy as np
 
 from benchmarks.peers import Environment
 
-CATEGORIES, EPSILON, PEOPLE = 1000, 1.0, 1_000_000
+SIZES, EPSILON, PEOPLE = (16, 128, 1000), 1.0, 1_000_000
+CATEGORIES = SIZES[-1]  # of which errors and the times of collectors are told
 SHARED = ("kary", "symmetric unary", "optimal unary", "local hashing", "subset", "hadamard")
 FEWER = {  # values that slow peers report on, extrapolated and said so
     "kary": 200_000,
@@ -35,15 +36,15 @@ PEERS = Environment(
 )
 
 
-def answers(people: int) -> np.ndarray:
+def answers(people: int, categories: int) -> np.ndarray:
     """Made-up answers by Zipf's law with exponent 1.1, in an order that is the same for everybody."""
-    weights = np.arange(1, CATEGORIES + 1) ** -1.1
+    weights = np.arange(1, categories + 1) ** -1.1
     sums = np.cumsum(weights / weights.sum())
     steps = (np.arange(people) * (math.sqrt(5) - 1) / 2) % 1  # evenly spread, without a generator
-    return np.minimum(np.searchsorted(sums, steps), CATEGORIES - 1)
+    return np.minimum(np.searchsorted(sums, steps), categories - 1)
 
 
-def truth(people: int) -> np.ndarray:
+def truth(people: int, categories: int) -> np.ndarray:
     """The shares of those answers."""
-    shares: np.ndarray = np.bincount(answers(people), minlength=CATEGORIES) / people
+    shares: np.ndarray = np.bincount(answers(people, categories), minlength=categories) / people
     return shares

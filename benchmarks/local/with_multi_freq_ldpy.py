@@ -10,7 +10,7 @@ from multi_freq_ldpy.pure_frequency_oracles.LH import LH_Aggregator_MI, LH_Clien
 from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Aggregator_MI, SS_Client
 from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
 
-from benchmarks.local.cases import CATEGORIES, EPSILON, answers, truth
+from benchmarks.local.cases import EPSILON, answers, truth
 from benchmarks.peers import Answer, Question, serve, versions
 
 Call = Callable[..., Any]
@@ -34,18 +34,18 @@ def answer(question: Question) -> Answer:
     if question["oracle"] not in ORACLES:
         return {"missing": True}
     client, server = ORACLES[question["oracle"]]
-    people = int(question["people"])
-    values = [int(value) for value in answers(people)]
-    client(values[0], CATEGORIES, EPSILON)  # compiled at the first call
+    people, categories = int(question["people"]), int(question["categories"])
+    values = [int(value) for value in answers(people, categories)]
+    client(values[0], categories, EPSILON)  # compiled at the first call
     start = time.perf_counter()
-    reports = [client(value, CATEGORIES, EPSILON) for value in values]
+    reports = [client(value, categories, EPSILON) for value in values]
     sent = time.perf_counter()
-    found = server(reports, CATEGORIES, EPSILON)
+    found = server(reports, categories, EPSILON)
     read = time.perf_counter()
     return {
         "client": sent - start,
         "server": read - sent,
-        "shaped": float(np.sqrt(np.mean((np.asarray(found) - truth(people)) ** 2))),
+        "shaped": float(np.sqrt(np.mean((np.asarray(found) - truth(people, categories)) ** 2))),
         "version": versions("multi-freq-ldpy")["multi-freq-ldpy"],
     }
 

@@ -8,13 +8,13 @@ from pure_ldp.frequency_oracles.hadamard_response import HadamardResponseClient,
 from pure_ldp.frequency_oracles.local_hashing import LHClient, LHServer
 from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer
 
-from benchmarks.local.cases import CATEGORIES, EPSILON, answers, truth
+from benchmarks.local.cases import EPSILON, answers, truth
 from benchmarks.peers import Answer, Question, serve, versions
 
 
-def pair(oracle: str) -> tuple[object, object] | None:
+def pair(oracle: str, categories: int) -> tuple[object, object] | None:
     """A fresh client and server."""
-    settings = {"epsilon": EPSILON, "d": CATEGORIES, "index_mapper": lambda value: value}
+    settings = {"epsilon": EPSILON, "d": categories, "index_mapper": lambda value: value}
     if oracle == "kary":
         return DEClient(**settings), DEServer(**settings)
     if oracle.endswith("unary"):
@@ -30,19 +30,19 @@ def pair(oracle: str) -> tuple[object, object] | None:
 
 def answer(question: Question) -> Answer:
     """One oracle on so many people, if it is there."""
-    both = pair(question["oracle"])
+    people, categories = int(question["people"]), int(question["categories"])
+    both = pair(question["oracle"], categories)
     if both is None:
         return {"missing": True}
     client, server = both
-    people = int(question["people"])
-    values = [int(value) for value in answers(people)]
+    values = [int(value) for value in answers(people, categories)]
     start = time.perf_counter()
     reports = [client.privatise(value) for value in values]  # type: ignore[attr-defined]
     sent = time.perf_counter()
     server.aggregate_all(reports)  # type: ignore[attr-defined]
-    found = server.estimate_all(range(CATEGORIES), suppress_warnings=True)  # type: ignore[attr-defined]
+    found = server.estimate_all(range(categories), suppress_warnings=True)  # type: ignore[attr-defined]
     read = time.perf_counter()
-    error = float(np.sqrt(np.mean((np.asarray(found) / people - truth(people)) ** 2)))
+    error = float(np.sqrt(np.mean((np.asarray(found) / people - truth(people, categories)) ** 2)))
     return {
         "client": sent - start,
         "server": read - sent,

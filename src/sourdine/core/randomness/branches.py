@@ -50,12 +50,15 @@ def branches(bits: Bits, count: int) -> list[Branch]:
     return [Branch(key.tobytes(), bits.secure) for key in keys]
 
 
-def in_branches(draw: Callable[[slice, Branch], object], count: int, bits: Bits) -> None:
+def in_branches(
+    draw: Callable[[slice, Branch], object], count: int, bits: Bits, block: int | None = None
+) -> None:
     """Have `draw` fill every block of so many places from a branch of its own.
 
     >>> from sourdine.testing import SeededBits
     >>> in_branches(lambda part, bits: print(part), 5, SeededBits(1))
     slice(0, 5, None)
     """
-    sources = branches(bits, -(-count // BLOCK))
-    in_blocks(lambda part: draw(part, sources[part.start // BLOCK]), count, BLOCK)
+    size = block or BLOCK
+    sources = branches(bits, -(-count // size))
+    in_blocks(lambda part: draw(part, sources[part.start // size]), count, size)

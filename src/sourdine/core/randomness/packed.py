@@ -114,9 +114,12 @@ def dyadic(numerator: int, digits: int, count: int, bits: Bits) -> Words:
         return np.full(count, ~np.uint64(0))
     out = np.zeros(count, np.uint64)
     passes = [np.bitwise_or if numerator >> j & 1 else np.bitwise_and for j in range(digits)]
+    space = room(digits * _PART) if isinstance(bits, Branch) and count >= _PART else None
     for start in range(0, count, _PART):
         part = out[start : start + _PART]
-        words = bits.words(digits * len(part)).reshape(digits, len(part))
+        again = space is not None and len(part) == _PART
+        drawn = bits.fill(space) if again else bits.words(digits * len(part))
+        words = drawn.reshape(digits, len(part))
         for act, word in zip(passes, words, strict=True):
             act(part, word, out=part)
     return out
@@ -136,15 +139,24 @@ class ByteTable:
         self._open = order[: np.count_nonzero(law.guide < 0)].astype(np.uint16)
 
     def fill(self, out: "Bytes", branch: Branch) -> None:
-        """A whole number of words of coins."""
-        space, places, doubts = room(min(_BYTES, len(out)) // 4), [], []
+        """Fill bytes with coins.
+
+        Numbers of cells are made wide in memory of their own: numpy would take new memory for it each time,
+        which costs more than to look them up.
+        """
+        size = min(_BYTES, len(out))
+        space, index, doubtful = room(-(-size // 4)), np.empty(size, np.intp), np.empty(size, np.bool_)
+        places, doubts = [], []
         for start in range(0, len(out), _BYTES):
             part = out[start : start + _BYTES]
-            cells = branch.fill(space if len(part) == _BYTES else room(len(part) // 4)).view(np.uint16)
-            self._outcomes.take(cells, out=part, mode="wrap")
-            open_ = np.flatnonzero(cells < len(self._open))
-            places.append(start + open_)
-            doubts.append(cells[open_])
+            words = branch.fill(space if len(part) == size else room(-(-len(part) // 4)))
+            cells = words.view(np.uint16)[: len(part)]
+            wide, open_ = index[: len(part)], doubtful[: len(part)]
+            np.copyto(wide, cells)
+            self._outcomes.take(wide, out=part, mode="wrap")
+            at = np.flatnonzero(np.less(cells, len(self._open), out=open_))
+            places.append(start + at)
+            doubts.append(cells[at])
         at, doubt = np.concatenate(places), np.concatenate(doubts)
         more = _most(len(out) * len(self._open) / (1 << CELL_BITS), len(out)) - len(doubt)
         doubt = np.concatenate([doubt, np.zeros(max(0, more), np.uint16)])  # searched, and thrown away
@@ -153,8 +165,22 @@ class ByteTable:
 
 
 @lru_cache(maxsize=64)
+def byte_table(weights: WeightTerms) -> ByteTable:
+    """The table of a law with at most 256 outcomes, made on first use."""
+    return ByteTable(table(weights))
+
+
+@lru_cache(maxsize=64)
 def _bytes(p: BinaryDigits) -> ByteTable:
-    return ByteTable(table(p.weights()))
+    return byte_table(p.weights())
+
+
+def fill_odds(log_odds: Fraction, out: "Bytes", branch: Branch) -> None:
+    """Fill bytes with coins that are true with odds e^log_odds, not 1 to 1, from one branch.
+
+    What fills a block of its own has the branch to itself: it needs no further ones, and no other thread.
+    """
+    _bytes(Odds(log_odds)).fill(out, branch)
 
 
 def _coins(p: BinaryDigits, count: int, bits: Bits) -> Words:
@@ -227,6 +253,7 @@ def _turns(p: BinaryDigits, step: int) -> tuple[bool, ...]:
 
 
 _LEVELS = 8  # halvings: so many rows become one row of numbers up to 2^_LEVELS
+_COLUMNS = 32  # up to which rows are short
 _CHUNK = 1 << 13  # rows summed at once, so that they stay in the cache; a multiple of 2^_LEVELS
 
 Bytes = NDArray[np.uint8]
@@ -276,5 +303,10 @@ def by_row(rows: Bytes | NDArray[np.uint64]) -> NDArray[np.int64]:
     >>> by_row(np.array([[0b10100000, 1], [0b10000000, 0]], np.uint8)).tolist()
     [3, 1]
     """
-    counts: NDArray[np.int64] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
+    ones = np.bitwise_count(rows)
+    if rows.shape[1] > _COLUMNS:
+        return np.asarray(ones.sum(axis=1, dtype=np.int64))
+    counts = np.zeros(len(rows), np.int64)
+    for column in ones.T:  # numpy sums short rows one by one, which takes longer
+        counts += column
     return counts

@@ -19,9 +19,6 @@ from sourdine.local.frequency.supports import BitwiseOracle, bitwise_examples
 from sourdine.local.oracle import Bytes
 from sourdine.mechanisms.randomized_response import Channel
 
-_ROWS = 1 << 15  # reports made at once: many, since every step is done for all of them,
-_MEMORY = 1 << 22  # but no more bytes than a cache holds
-
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetSelection(BitwiseOracle):
@@ -40,6 +37,7 @@ class SubsetSelection(BitwiseOracle):
     epsilon: Fraction
     categories: int
     size: int = 0
+    memory: ClassVar[int] = 1 << 22
 
     def __post_init__(self) -> None:
         self.check_declared()
@@ -64,13 +62,6 @@ class SubsetSelection(BitwiseOracle):
         return (Favours(each=d / k, alone=alone, both=both, third=third),)
 
     def encode(self, truth: NDArray[np.int64], bits: Bits) -> Bytes:
-        out = np.empty((truth.size, self.width), np.uint8)
-        step = max(1, min(_ROWS, _MEMORY // self.width))
-        for start in range(0, truth.size, step):
-            out[start : start + step] = self._reports(truth[start : start + step], bits)
-        return out
-
-    def _reports(self, truth: NDArray[np.int64], bits: Bits) -> Bytes:
         """A coin tells whether the true category is in; the others are those of a random set one larger.
 
         Take the true category out of size + 1 different ones in random order. What is left are others in

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from sourdine.core.distributions import AtomLaw
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.randomness.branches import Branch, in_branches
 from sourdine.local.estimate import Counts
 from sourdine.local.oracle import BitReports, Bytes, CodeReports, FrequencyOracle, whole_number
 from sourdine.mechanisms.randomized_response import (
@@ -58,11 +59,17 @@ class TellingOracle(FrequencyOracle):
         return response_loss(distance, changed, changed * self.epsilon, law)
 
 
+_ROWS = 1 << 17  # reports made together: many, since every step is done for all of them
+
+
 class BitwiseOracle(BitReports, TellingOracle):
     """Oracles whose report speaks for the categories whose bits are set.
 
     Only the bits of the two categories have another law when an answer changes.
     """
+
+    memory: ClassVar[int] = 1 << 21
+    """How many bytes of reports are made together, so that they stay in the cache."""
 
     @property
     def bits(self) -> int:
@@ -72,9 +79,18 @@ class BitwiseOracle(BitReports, TellingOracle):
     def encode(self, truth: Ints, bits: Bits) -> Bytes:
         """The reports of categories, all of them within 0 .. k-1."""
 
+    def fill(self, reports: Bytes, truth: Ints, branch: Branch) -> None:
+        """The same for one block of many, in rows that are there already."""
+        reports[:] = self.encode(truth, branch)
+
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         truth = self.truth(values)
-        return self.encode(truth.reshape(-1), bits).reshape(*truth.shape, self.width)
+        flat, block = truth.reshape(-1), max(1, min(_ROWS, self.memory // self.width))
+        if flat.size <= block:
+            return self.encode(flat, bits).reshape(*truth.shape, self.width)
+        reports = np.empty((flat.size, self.width), np.uint8)
+        in_branches(lambda part, own: self.fill(reports[part], flat[part], own), flat.size, bits, block)
+        return reports.reshape(*truth.shape, self.width)
 
     def supports(self, counts: Counts) -> Ints:
         return counts.sums
@@ -89,7 +105,7 @@ def bitwise_examples(five: BitwiseOracle, eleven: BitwiseOracle, three: BitwiseO
     yield Example(mechanism=three, value=[0, 2], neighbour=[1, 0], distance=two, code=first)
 
 
-_CHUNK = 1 << 15  # values handled at once, so that the arrays stay in the cache
+_CHUNK = 1 << 16  # values handled at once, so that the arrays stay in the cache
 
 
 class CodedOracle(CodeReports, TellingOracle):
@@ -105,7 +121,13 @@ class CodedOracle(CodeReports, TellingOracle):
 
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         truth = self.truth(values)
-        flat, reports = truth.reshape(-1), np.empty(truth.size, np.int64)
-        for start in range(0, truth.size, _CHUNK):
-            reports[start : start + _CHUNK] = self.encode(flat[start : start + _CHUNK], bits)
+        flat = truth.reshape(-1)
+        if flat.size <= _CHUNK:
+            return self.encode(flat, bits).reshape(truth.shape)
+        reports = np.empty(flat.size, np.int64)
+
+        def report(part: slice, branch: Branch) -> None:
+            reports[part] = self.encode(flat[part], branch)
+
+        in_branches(report, flat.size, bits, _CHUNK)
         return reports.reshape(truth.shape)

@@ -15,12 +15,11 @@ from sourdine.core import check
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact, packed
 from sourdine.core.randomness.bits import Bits, coins
+from sourdine.core.randomness.branches import Branch
 from sourdine.core.randomness.subsets import spots
 from sourdine.local.frequency.supports import BitwiseOracle, bitwise_examples
 from sourdine.local.oracle import Bytes
 from sourdine.mechanisms.randomized_response import Channel
-
-_MEMORY = 1 << 19  # bytes of reports that are made together, so that they stay in the cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,22 +53,22 @@ class Unary(BitwiseOracle):
         return (Favours(each=q, alone=q * (1 - q), both=q * q, third=third),)
 
     def encode(self, truth: NDArray[np.int64], bits: Bits) -> Bytes:
-        step = max(1, _MEMORY // self.width)
-        if truth.size <= step:
-            return self._rows(truth, bits)
-        out = np.empty((truth.size, self.width), np.uint8)
-        for start in range(0, truth.size, step):
-            out[start : start + step] = self._rows(truth[start : start + step], bits)
-        return out
-
-    def _rows(self, truth: NDArray[np.int64], bits: Bits) -> Bytes:
         """All bits are drawn as if their category were not the true one, and that one's is written over."""
         size = truth.size * self.width
         flat = packed.bernoulli_odds(self.noise, -(-size // 8), bits).view(np.uint8)[:size]
+        return self._true(flat.reshape(-1, self.width), truth, bits)
+
+    def fill(self, reports: Bytes, truth: NDArray[np.int64], branch: Branch) -> None:
+        packed.fill_odds(self.noise, reports.reshape(-1), branch)
+        self._true(reports, truth, branch)
+
+    def _true(self, rows: Bytes, truth: NDArray[np.int64], bits: Bits) -> Bytes:
+        """Write the bit of the true category over, in reports that are drawn in place."""
+        flat = rows.reshape(-1)
         at, bit = spots(np.arange(truth.size) * self.width, truth)
         flat[at] = flat[at] & ~bit | bit * self.true_bits(truth.size, bits)
-        rows = flat.reshape(-1, self.width)
-        rows[:, -1] &= self.last
+        if self.last != 255:
+            rows[:, -1] &= self.last
         return rows
 
     @classmethod

@@ -1,0 +1,63 @@
+"""Many reports are made in blocks, by several threads: by the same law, and the same for the same bits."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sourdine.core import threads
+from sourdine.local import GRR, OLH, OUE, SUE, HadamardResponse, ProjectiveGeometry, SubsetSelection
+from sourdine.local.frequency import supports
+from sourdine.local.oracle import FrequencyOracle, whole_number
+from sourdine.mechanisms import randomized_response
+from sourdine.testing import SeededBits
+from tests.laws import law_of
+from tests.statistics import ALARM, fit
+
+ORACLES: list[FrequencyOracle] = [
+    GRR(epsilon=Fraction(4, 3), categories=5),
+    GRR(epsilon=Fraction(1, 2), categories=300),
+    SUE(epsilon=Fraction(4, 3), categories=5),
+    SUE(epsilon=Fraction(4, 3), categories=8),
+    OUE(epsilon=Fraction(3, 4), categories=11),
+    SubsetSelection(epsilon=Fraction(4, 3), categories=7),
+    OLH(epsilon=Fraction(4, 3), categories=7),
+    HadamardResponse(epsilon=Fraction(4, 3), categories=6),
+    ProjectiveGeometry(epsilon=Fraction(4, 3), categories=20),
+]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supports, "_ROWS", 500)
+    monkeypatch.setattr(supports, "_CHUNK", 500)
+    monkeypatch.setattr(randomized_response, "_BLOCK", 500)
+
+
+def numbers(oracle: FrequencyOracle, values: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    reports = oracle.sample(values, SeededBits(seed))
+    return whole_number(reports) if reports.ndim > 1 else reports
+
+
+@pytest.mark.parametrize("oracle", ORACLES, ids=repr)
+def test_reports_are_the_same_with_any_number_of_threads(
+    oracle: FrequencyOracle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.arange(1700) % oracle.categories
+    found = []
+    for number in (1, 3):
+        monkeypatch.setattr(threads, "processors", lambda number=number: number)
+        found.append(numbers(oracle, values, 1))
+    assert np.array_equal(*found)
+    assert len({found[0][start : start + 500].tobytes() for start in (0, 500, 1000)}) == 3
+
+
+@pytest.mark.parametrize("oracle", ORACLES, ids=repr)
+def test_reports_in_blocks_follow_the_law(oracle: FrequencyOracle) -> None:
+    value = oracle.categories - 1
+    reports = numbers(oracle, np.full(40_000, value), 2)
+    assert fit(reports, law_of(oracle, value)) > ALARM
+    off = type(oracle)(epsilon=oracle.epsilon * Fraction(5, 4), categories=oracle.categories)
+    if oracle.categories < 100:  # with more, the law is too flat for so few reports
+        assert fit(reports, law_of(off, value)) < ALARM
