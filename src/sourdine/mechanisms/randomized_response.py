@@ -157,11 +157,12 @@ class KaryResponse(Response):
     def _turned(self, truth: NDArray[np.int64], branch: Branch) -> NDArray[np.uint16]:
         """By how much to go on from the truth, around a circle: 0 e^epsilon times as often as any other."""
         turn = np.empty(truth.size, np.uint8)
-        exponents = (self.epsilon, *(0,) * (self.categories - 1))
-        byte_table(WeightTerms((1,) * self.categories, exponents)).fill(turn, branch)
+        turns = WeightTerms((1,) * self.categories, (self.epsilon, *(0,) * (self.categories - 1)))
+        byte_table(turns).fill(turn, branch)
         beyond = truth.astype(np.uint16)
         beyond += turn
-        return np.minimum(beyond, beyond - np.uint16(self.categories))  # what is below 0 becomes very large
+        around = beyond - np.uint16(self.categories)  # what is below 0 becomes very large
+        return np.minimum(beyond, around, out=around)
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)

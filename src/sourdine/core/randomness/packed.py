@@ -114,11 +114,13 @@ def dyadic(numerator: int, digits: int, count: int, bits: Bits) -> Words:
         return np.full(count, ~np.uint64(0))
     out = np.zeros(count, np.uint64)
     passes = [np.bitwise_or if numerator >> j & 1 else np.bitwise_and for j in range(digits)]
-    space = room(digits * _PART) if isinstance(bits, Branch) and count >= _PART else None
+    space = room(digits * min(_PART, count))
     for start in range(0, count, _PART):
         part = out[start : start + _PART]
-        again = space is not None and len(part) == _PART
-        drawn = bits.fill(space) if again else bits.words(digits * len(part))
+        if isinstance(bits, Branch) and len(part) == _PART:
+            drawn = bits.fill(space)
+        else:
+            drawn = bits.words(digits * len(part))
         words = drawn.reshape(digits, len(part))
         for act, word in zip(passes, words, strict=True):
             act(part, word, out=part)
