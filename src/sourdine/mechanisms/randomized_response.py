@@ -162,7 +162,8 @@ class KaryResponse(Response):
         beyond = truth.astype(np.uint16)
         beyond += turn
         around = beyond - np.uint16(self.categories)  # what is below 0 becomes very large
-        return np.minimum(beyond, around, out=around)
+        np.minimum(beyond, around, out=around)
+        return around
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
