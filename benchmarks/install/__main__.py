@@ -5,7 +5,6 @@ then from the cache. Sizes are of files as they lie on the disk, without pip. `m
 """
 
 import argparse
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,6 @@ from rich.table import Table as Lines
 from benchmarks.finding import better
 from benchmarks.peers import ROOT
 
-ROUNDS = 3
 LARGEST = 8
 
 
@@ -57,22 +55,20 @@ def cases() -> dict[str, list[str]]:
 def main() -> None:
     """Install each in turn, and show what they brought."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.install", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one installation from the cache, not three")
-    rounds = 1 if parser.parse_args().quick else ROUNDS
-    show([measured(name, wanted, rounds) for name, wanted in cases().items()], Console())
+    parser.add_argument("--quick", action="store_true", help="beside OpenDP alone")
+    wanted = list(cases().items())[: 2 if parser.parse_args().quick else None]
+    show([measured(name, arguments) for name, arguments in wanted], Console())
 
 
-def measured(name: str, wanted: list[str], rounds: int) -> Installation:
-    """Installed with an empty cache, then some times from it."""
+def measured(name: str, wanted: list[str]) -> Installation:
+    """Installed with an empty cache, and once more from it."""
     with tempfile.TemporaryDirectory() as cache:
         with tempfile.TemporaryDirectory() as folder:
             cold = install(wanted, Path(folder), cache)
             sizes, compiled = weigh(Path(folder))
-        times = []
-        for _ in range(rounds):
-            with tempfile.TemporaryDirectory() as folder:
-                times.append(install(wanted, Path(folder), cache))
-    return Installation(name=name, sizes=sizes, compiled=compiled, cold=cold, warm=statistics.median(times))
+        with tempfile.TemporaryDirectory() as folder:
+            warm = install(wanted, Path(folder), cache)
+    return Installation(name=name, sizes=sizes, compiled=compiled, cold=cold, warm=warm)
 
 
 def install(wanted: list[str], folder: Path, cache: str) -> float:

@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,7 +53,7 @@ def nothing_lost(server: Serving) -> Iterator[None]:
     assert server.sums()[1] >= before[1] + 2
     assert MARK not in server.log
     assert "Traceback" not in server.log
-    with sqlite3.connect(server.folder / "reports.db") as store:
+    with closing(sqlite3.connect(server.folder / "reports.db")) as store:
         assert store.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import sqlite3
 import threading
+from contextlib import closing
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -268,10 +269,11 @@ def test_a_missing_file_and_an_existing_one_are_told_apart(path: Path) -> None:
 def test_lines_cannot_be_changed_or_removed(path: Path) -> None:
     ledger = Ledger.create(path, terms(1))
     ledger.charge(spend(Fraction(1, 2)), purpose="p")
-    connection = sqlite3.connect(path)
-    for statement in ("UPDATE lines SET total = '0'", "DELETE FROM lines", "UPDATE terms SET content = ''"):
-        with pytest.raises(sqlite3.IntegrityError, match="never"):
-            connection.execute(statement)
+    statements = ("UPDATE lines SET total = '0'", "DELETE FROM lines", "UPDATE terms SET content = ''")
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            with pytest.raises(sqlite3.IntegrityError, match="never"):
+                connection.execute(statement)
 
 
 def test_a_line_changed_behind_the_triggers_shows(path: Path) -> None:

@@ -167,7 +167,7 @@ def test_a_ledger_made_before_there_were_reserves_opens_and_verifies(path: Path)
     ledger = Ledger.create(path, terms(selection_delta=None))
     ledger.charge(NOISE, purpose="a count")
     ledger.close()
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         held = [json.loads(row[0]) for row in connection.execute("SELECT content FROM terms")]
         held += [json.loads(row[0]) for row in connection.execute("SELECT content FROM lines")]
         assert connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION

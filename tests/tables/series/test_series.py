@@ -4,6 +4,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -339,7 +340,7 @@ def test_the_state_is_private_and_names_nobody(tmp_path: Path, ledger: Ledger, s
     TableSeries.start(make_plan(), place, ledger).publish(source([("anna-secret", 1, "north")]))
     assert b"anna-secret" not in place.read_bytes()
     assert place.stat().st_mode & 0o077 == 0
-    with sqlite3.connect(place) as connection:
+    with closing(sqlite3.connect(place)) as connection:
         (count,) = connection.execute("SELECT count(*) FROM participations").fetchone()
         assert count == 1
         with pytest.raises(sqlite3.IntegrityError, match="never change"):

@@ -1,6 +1,7 @@
 """What happens to the file of a series: full disks, forks, several publishers, and hands that edit it."""
 
 import errno
+import gc
 import json
 import multiprocessing
 import sqlite3
@@ -15,6 +16,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import InvalidParameter, LedgerError, SourdineError
 from sourdine.frames.source import Source
 from sourdine.tables.series import TableSeries
+from sourdine.tables.series.state import SeriesState
 from tests.tables.series.case import make_plan
 
 Make = Callable[..., Source]
@@ -117,6 +119,16 @@ def test_a_period_that_was_cut_out_is_not_drawn_again_for_nothing(
         assert again.status().restored
         with pytest.raises(InvalidParameter, match="restored"):
             again.publish(source(RECORDS))
+
+
+def test_a_state_that_nobody_closes_leaves_no_connection_open(tmp_path: Path) -> None:
+    """From 3.13 on Python warns of such a connection."""
+    state = SeriesState.create(tmp_path / "s.series", {})
+    connection = state._connection
+    del state
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
 
 
 def _edit(path: Path, statement: str) -> None:

@@ -139,9 +139,10 @@ class Ledger(Viewable):
         store = open_store(path)
         try:
             terms = Terms.from_json(store.terms())
-        except LedgerError:
-            raise
-        except UNREADABLE as problem:
+        except BaseException as problem:
+            store.close()
+            if isinstance(problem, LedgerError) or not isinstance(problem, UNREADABLE):
+                raise
             raise LedgerError(
                 f"The terms of the ledger {store.path} cannot be read. "
                 "Keep it, and see in a backup what was spent."

@@ -112,6 +112,11 @@ class SeriesState:
 
     close = let_go
 
+    def __del__(self) -> None:
+        """Close what was forgotten: from 3.13 on Python warns of connections that are dropped open."""
+        if getattr(self, "_open", None) is not None:
+            self.let_go()
+
     def _run(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """One statement; what goes wrong with the file is told in words of its own."""
         with GATE.inside(), self._explained():

@@ -18,6 +18,7 @@ import pytest
 from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.ledger import Ledger, Period, PureBudget, RenyiBudget, Terms, store
 from sourdine.accounting.ledger.chain import fingerprint
+from sourdine.accounting.ledger.file import database
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, LedgerError
@@ -121,13 +122,33 @@ def test_a_backup_refuses_lines_by_itself_even_in_the_hands_of_other_software(
     path: Path, tmp_path: Path
 ) -> None:
     charged(path).backup(tmp_path / "kept.ledger")
-    connection = sqlite3.connect(tmp_path / "kept.ledger")
-    with pytest.raises(sqlite3.IntegrityError, match="a backup takes no lines"):
-        connection.execute("INSERT INTO lines VALUES (4, '', '', '')")
-    assert (
-        connection.execute("PRAGMA application_id").fetchone()
-        != sqlite3.connect(path).execute("PRAGMA application_id").fetchone()
-    )
+    with closing(sqlite3.connect(tmp_path / "kept.ledger")) as kept, closing(sqlite3.connect(path)) as live:
+        with pytest.raises(sqlite3.IntegrityError, match="a backup takes no lines"):
+            kept.execute("INSERT INTO lines VALUES (4, '', '', '')")
+        forms = [each.execute("PRAGMA application_id").fetchone() for each in (kept, live)]
+        assert forms[0] != forms[1]
+
+
+def test_a_ledger_that_cannot_be_opened_leaves_no_connection_open(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From 3.13 on Python warns of such a connection."""
+    charged(path).close()
+    with behind(path) as connection:
+        connection.execute("UPDATE terms SET content = '{}'")
+    connect, made = database.connect, list[sqlite3.Connection]()
+
+    def noted(place: Path, *, look: bool = False) -> sqlite3.Connection:
+        made.append(connect(place, look=look))
+        return made[-1]
+
+    monkeypatch.setattr(database, "connect", noted)
+    with pytest.raises(LedgerError):
+        Ledger.open(path)
+    assert made
+    for each in made:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            each.execute("SELECT 1")
 
 
 def test_a_backup_overwrites_nothing_and_is_not_made_of_a_damaged_ledger(path: Path, tmp_path: Path) -> None:
@@ -560,7 +581,7 @@ def test_an_old_form_is_read_as_it_is_and_brought_up_by_the_first_charge(path: P
     assert second.charge(SPEND, purpose="p").number == 4
     assert first.charge(SPEND, purpose="p").number == 5
     assert sorted(item.name for item in tmp_path.iterdir()) == ["old.ledger", "survey.ledger"]
-    with sqlite3.connect(old) as connection:
+    with closing(sqlite3.connect(old)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone()[0] == 3
         assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
         assert connection.execute("SELECT number FROM mark").fetchall() == [(5,)]
