@@ -144,7 +144,9 @@ REFUSED = {
     "SELECT COUNT(*) FROM people GROUP BY " + "1" * 5000: "up to 1e100",
     "SELECT COUNT(*) FROM people LIMIT " + "1" * 5000: "up to 1e100",
     "SELECT COUNT(*)" + "+1" * 3000 + " FROM people": "nested too deeply",
-    "SELECT COUNT(*) FROM people HAVING " + " AND ".join(["COUNT(*) > 1"] * 900): "nested too deeply",
+    "SELECT COUNT(*) FROM people HAVING " + " AND ".join(["COUNT(*) > 1"] * 900): "too deeply|at most 64",
+    "SELECT COUNT(*) FROM people HAVING " + " AND ".join(["COUNT(*) > 1"] * 65): "at most 64 conditions",
+    "SELECT COUNT(*) AS n FROM people ORDER BY " + ", ".join(["n"] * 65): "at most 64 terms",
     "WITH a AS (SELECT age AS x FROM people), "
     + ", ".join(f"b{i} AS (SELECT x + x AS x FROM {f'b{i - 1}' if i else 'a'})" for i in range(60))
     + " SELECT AVG(x) FROM b59": "more than 4,096 parts",

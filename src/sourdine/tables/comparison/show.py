@@ -26,6 +26,7 @@ _TESTS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
+MOST_TERMS = 64  # of HAVING, and of ORDER BY
 _FARTHEST = 10**100
 
 
@@ -54,8 +55,8 @@ class RowOrder(Declared):
 class Show(Declared):
     """Which rows are shown, in which order, and how many at most; `names` are what answers are called."""
 
-    having: tuple[RowFilter, ...] = Field(default=(), max_length=64)
-    order: tuple[RowOrder, ...] = Field(default=(), max_length=64)
+    having: tuple[RowFilter, ...] = Field(default=(), max_length=MOST_TERMS)
+    order: tuple[RowOrder, ...] = Field(default=(), max_length=MOST_TERMS)
     limit: int | None = Field(default=None, ge=1, le=1 << 40)
     names: Mapping[str, str] = Field(default_factory=dict, exclude_if=lambda names: not names)
 

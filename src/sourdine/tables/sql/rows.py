@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from sourdine.frames.expressions import ColumnValue
-from sourdine.tables.comparison.show import RowFilter, RowOrder, Show
+from sourdine.tables.comparison.show import MOST_TERMS, RowFilter, RowOrder, Show
 from sourdine.tables.sql.aggregates import Aggregates, is_aggregate
 from sourdine.tables.sql.constants import literal_of, number_of
 from sourdine.tables.sql.sources import Sources
@@ -32,9 +32,13 @@ class ShownRows(Sources):
         if having is not None:
             self.text.only(having, "this")
             filters = self._filters(having.this, labels, keys, aggregates)
+            if len(filters) > MOST_TERMS:
+                raise self.text.refuse(having, f"HAVING takes at most {MOST_TERMS} conditions.")
         orders = []
         if order is not None:
             self.text.only(order, "expressions")
+            if len(order.expressions) > MOST_TERMS:
+                raise self.text.refuse(order, f"ORDER BY takes at most {MOST_TERMS} terms. Leave some out.")
             for each in order.expressions:
                 self.text.only(each, "this", "desc", "nulls_first")
                 of = self._reference(each.this, items, labels, keys, aggregates)

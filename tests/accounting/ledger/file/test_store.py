@@ -313,7 +313,8 @@ def test_a_field_of_another_kind_is_one_sentence(path: Path, field: str, value: 
     if value == "x" and field in ("purpose", "author", "software"):
         value = ["x"]
     charged(path, 1).close()
-    held = json.loads(some(Ledger.open(path)._store.line(1)).content)
+    with Ledger.open(path) as ledger:
+        held = json.loads(some(ledger._store.line(1)).content)
     rewrite(path, 1, content=json.dumps(held | {field: value}))
     with pytest.raises(LedgerError, match="Line 1 of the ledger"):
         Ledger.open(path).history()
@@ -379,7 +380,8 @@ def test_a_line_changed_by_another_process_shows_to_a_ledger_that_wrote_it(path:
 
 def lowered(path: Path, share: Fraction) -> None:
     """The first line with its price and total scaled."""
-    line = some(Ledger.open(path)._store.line(1))
+    with Ledger.open(path) as ledger:
+        line = some(ledger._store.line(1))
     held = json.loads(line.content)
     price = str(Fraction(held["price"]) * share)
     rewrite(path, 1, content=json.dumps(held | {"price": price}), total=price)
