@@ -94,7 +94,7 @@ def _list(known: "dict[str, Experiment]", as_json: bool) -> None:
 
 
 def _print(result: "Result", files: tuple[Path, ...], earlier: bool) -> None:
-    show.line(result.title + (" (from an earlier run; --again does it anew)" if earlier else ""))
+    show.line(result.title + (" (from an earlier run; --again repeats it)" if earlier else ""))
     rows = [
         (
             each.statement.claim,

@@ -116,5 +116,5 @@ class Counts:
             if isinstance(fingerprint, str) and type(reports) is int and 0 <= reports < 1 << 62 and whole:
                 return cls(fingerprint, reports, np.array(sums, dtype=np.int64))
         raise InvalidParameter(
-            "The counts cannot be read. They are cut short or were changed. Make them anew."
+            "The counts cannot be read. They are cut short or were changed. Make them again."
         )

@@ -170,7 +170,7 @@ def _read_counts(place: Path, path: Path) -> Counts:
         return Counts.from_json(json.loads(text))
     except (ValueError, RecursionError):
         raise InvalidParameter(
-            f"The counts in {path} cannot be read. They are cut short or were changed. Make them anew."
+            f"The counts in {path} cannot be read. They are cut short or were changed. Make them again."
         ) from None
 
 

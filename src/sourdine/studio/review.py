@@ -69,7 +69,7 @@ class Review:
         """How much is left to do in a step, in words; nothing if it is done."""
         messages = self.of(step)
         wrong, blank = sum(not each.blank for each in messages), sum(each.blank for each in messages)
-        said = [f"{wrong} to mend"] if wrong else []
+        said = [f"{wrong} to fix"] if wrong else []
         return ", ".join([*said, f"{blank} to fill in"] if blank else said)
 
     def add(self, pointer: str, words: str, *, blank: bool = False) -> None:

@@ -221,7 +221,7 @@ ask = ["count"]
 def draft(table: Path, spec: Path, *, names: str | None = None, sure: bool = False) -> str:
     """The text of a specification for a table, to be kept in the file `spec`.
 
-    `names` are those of a file without a header, parted by commas; `sure` that the first line holds names,
+    `names` are those of a file without a header, separated by commas; `sure` that the first line holds names,
     whatever it looks like.
     """
     types = read_types(table, names=names, sure=sure)

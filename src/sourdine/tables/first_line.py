@@ -77,7 +77,7 @@ class FirstLine:
         if len(listed) != len(self.fields):
             raise InvalidParameter(
                 f"The first line of {self.place} has {counted(len(self.fields), 'field')}, and --names gives "
-                f"{counted(len(listed), 'name')}. Give one for each, parted by commas."
+                f"{counted(len(listed), 'name')}. Give one for each, separated by commas."
             )
         if not all(listed) or len(set(listed)) != len(listed):
             raise InvalidParameter("--names has a name twice, or an empty one. Give every column its own.")

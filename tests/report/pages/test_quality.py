@@ -24,7 +24,7 @@ def test_warnings_have_a_section_of_their_own() -> None:
     (section,) = misfit_section(quality(250, "sex"))
     assert section.title == "Not all records fit what was declared"
     assert section.points[0].startswith("About 25 % of the records (between 23")
-    assert "declarations may be mended by them" in section.paragraphs[0]
+    assert "declarations may be corrected by them" in section.paragraphs[0]
     assert "'sourdine check', or Table.check in Python, which is not private" in section.paragraphs[0]
     assert list(misfit_section(quality(0, "sex"))) == []
     assert list(misfit_section(None)) == []

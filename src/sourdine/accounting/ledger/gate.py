@@ -55,7 +55,7 @@ class Gate:
                 raise LedgerError(
                     "This process was forked in the middle of a charge, or by other means than Python's, so "
                     "its SQLite cannot be trusted. Nothing was spent. Use ledgers in the process that opened "
-                    "them, or in one that is started anew."
+                    "them, or in one that is started again."
                 )
             self._inside[me] += 1
         try:

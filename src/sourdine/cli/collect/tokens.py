@@ -51,7 +51,7 @@ def issue(
     question: Annotated[Path, typer.Argument(help="The announcement, made with --tokens.")],
     *,
     key: Annotated[Path, typer.Option(help="The private key that 'token-key' wrote.")],
-    codes: Annotated[Path, typer.Option(help="One code a line, each for one person that you know.")],
+    codes: Annotated[Path, typer.Option(help="One code per line, each for one person that you know.")],
     used: Annotated[Path, typer.Option(help="Where used codes are kept, by digests.")] = Path("codes.db"),
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0: any that is free.")] = 8070,

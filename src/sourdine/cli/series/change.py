@@ -61,6 +61,6 @@ def resume(
     if as_json:
         show.document({"lost": lost})
     elif lost:
-        show.say(f"Paid again for {lost} periods that were shown and are lost. Publish them anew, in order.")
+        show.say(f"Paid again for {lost} periods that were shown and are lost. Publish them again, in order.")
     else:
         show.say("Nothing was lost, and nothing was paid. Go on with publish.")

@@ -66,13 +66,13 @@ def lines_of(path: Path) -> list[str]:
         raise InvalidParameter(f"{unreadable(path, problem)} Check the path.") from None
     except UnicodeDecodeError:
         raise InvalidParameter(
-            f"The file {path} is not text in UTF-8. Save it as UTF-8, one entry a line."
+            f"The file {path} is not text in UTF-8. Save it as UTF-8, one entry per line."
         ) from None
     lines = text.replace("\r\n", "\n").split("\n")
     while lines and not lines[-1]:
         lines.pop()
     if not lines:
-        raise InvalidParameter(f"The file {path} is empty. Write one entry a line.")
+        raise InvalidParameter(f"The file {path} is empty. Write one entry per line.")
     return lines
 
 

@@ -70,7 +70,7 @@ def read_counts(path: Path, oracle: BloomOracle) -> Counts:
     if len(lines) != oracle.cohorts:
         raise InvalidParameter(
             f"The counts in '{path.name}' have {len(lines)} lines for {oracle.cohorts} cohorts. They are cut "
-            "short, or of other parameters. Nothing was read: make them anew."
+            "short, or of other parameters. Nothing was read: make them again."
         )
     rows = [_whole_numbers(path, "counts", i, line, oracle.bits + 1) for i, line in enumerate(lines, 1)]
     table = np.array(rows, np.int64)
@@ -78,7 +78,7 @@ def read_counts(path: Path, oracle: BloomOracle) -> Counts:
     if wrong.size:
         raise InvalidParameter(
             f"Line {int(wrong[0]) + 1} of the counts in '{path.name}' has more ones than reports. They are "
-            "damaged, or bits stand before their number. Make them anew."
+            "damaged, or bits stand before their number. Make them again."
         )
     return Counts(oracle.fingerprint, int(table[:, 0].sum()), table.ravel())
 

@@ -32,7 +32,7 @@ LABELS = {
     "edges": "edges of the bins, such as 0, 20, 40",
     "at_least": "at least",
     "below": "below",
-    "of": "keys, parted by commas",
+    "of": "keys, separated by commas",
     "k": "how many keys",
     "other": "with the column",
     "on": "on the column",

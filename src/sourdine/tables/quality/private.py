@@ -49,7 +49,7 @@ _NOTABLE = {CellState.UNREADABLE: 0.001, CellState.UNKNOWN: 0.001}
 _OFTEN = 0.01  # missing or clamped records that nobody wonders at
 _FACTOR = 1.25  # by which a size may be off before it is called wrong
 ADVICE = (
-    "These counts are private, so declarations may be mended by them. Whoever holds the data can count "
+    "These counts are private, so declarations may be corrected by them. Whoever holds the data can count "
     "exactly with 'sourdine check', or Table.check in Python, which is not private."
 )
 

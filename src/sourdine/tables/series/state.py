@@ -55,7 +55,7 @@ class SeriesState:
         if not path.is_file():
             raise InvalidParameter(
                 f"There is no series at {path}. Start one with 'sourdine series start', or check the path: "
-                "a series that is started anew pays anew."
+                "a series that is started again pays again."
             )
         self._open: sqlite3.Connection | None = None
         GATE.holders.add(self)  # whoever forks closes it first, and both sides open it anew

@@ -153,7 +153,7 @@ def cells_of(name: str, column: Column, declared: int | Edges | None) -> CellCol
     """The cells of a declared column; one that has no known cells is refused."""
     if declared is not None and not isinstance(column, Integer | Real):
         raise InvalidParameter(
-            f"The column '{name}' has bins, which are for numbers, and it is declared otherwise. Take its "
+            f"The column '{name}' has bins, which are for numbers, and it is declared differently. Take its "
             "bins away, or declare it as integer or real."
         )
     missing = column.missing == "drop"

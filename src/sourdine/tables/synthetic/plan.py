@@ -94,7 +94,7 @@ class SyntheticPlan:
         if not self.names:
             raise InvalidParameter("The synthetic table has no column left. Leave out fewer.")
         if block.mark in self.names:
-            raise InvalidParameter(f"The mark '{block.mark}' is a column of the table. Name it otherwise.")
+            raise InvalidParameter(f"The mark '{block.mark}' is a column of the table. Give it another name.")
         if len(self.names) > MOST_COLUMNS:
             raise InvalidParameter(
                 f"The synthetic table has {len(self.names):,} columns, and at most {MOST_COLUMNS} share a "

@@ -43,7 +43,7 @@ def prior_tables(plan: SyntheticPlan, release: TableRelease) -> tuple[NoisyTable
             "one of the two."
         )
     if not plan.schema.extends(release.plan.schema) or plan.unit != release.plan.unit:
-        raise InvalidParameter("The published release is of a table that is declared otherwise.")
+        raise InvalidParameter("The published release is of a table that is declared differently.")
     places = {column.name: place for place, column in enumerate(plan.columns)}
     tables = []
     for each in _counts(release):

@@ -109,7 +109,7 @@ def _our_counts(question: "Question", raw: bytes) -> "Counts":
         counts = Counts.from_json(json.loads(raw))
     except (ValueError, RecursionError):
         raise InvalidParameter(
-            "The counts cannot be read. They are cut short or were changed. Make them anew."
+            "The counts cannot be read. They are cut short or were changed. Make them again."
         ) from None
     if counts.fingerprint != question.fingerprint:
         raise InvalidParameter(
@@ -120,7 +120,7 @@ def _our_counts(question: "Question", raw: bytes) -> "Counts":
     whole = sums.size == oracle.cohorts * (1 + oracle.bits)
     table = sums.reshape(oracle.cohorts, -1) if whole else np.zeros((1, 2), np.int64)
     if not whole or table[:, 0].sum() != counts.reports or np.any((table < 0) | (table > table[:, :1])):
-        raise InvalidParameter("The counts do not add up. They are damaged or cut short. Make them anew.")
+        raise InvalidParameter("The counts do not add up. They are damaged or cut short. Make them again.")
     return replace(counts, fingerprint=oracle.fingerprint)
 
 

@@ -68,7 +68,7 @@ class Candidates:
         if self.positions.shape != shape or self.bits != oracle.bits:
             raise InvalidParameter(
                 "The candidates were hashed for other parameters: another number of bits, hashes or cohorts. "
-                "Hash them anew for the parameters that the reports were made with."
+                "Hash them again for the parameters that the reports were made with."
             )
 
     def hashed_by(self, oracle: BloomOracle) -> bool:
