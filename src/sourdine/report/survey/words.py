@@ -28,8 +28,8 @@ def words_page(
         title=f"{counted(len(rows), 'word')} that stand{'s' * (len(rows) == 1)} out",
         columns=("word", "share", f"{level} interval"),
         rows=tuple(rows),
-        note=f"{counted(findings.whole, 'report')} contain whole words of any length, and more contain short ones; "
-        "shares are among those. Intervals hold given that "
+        note=f"{counted(findings.whole, 'report')} contain whole words of any length, and more contain short "
+        "ones; shares are among those. Intervals hold given that "
         "a word was found; the estimate beside it is too high on average for words that just were.",
     )
     words = (
