@@ -1,7 +1,7 @@
 """Gaussian differential privacy: the least mu whose Gaussian dominates a loss, certified, or none.
 
 A loss is mu-GDP if telling its two laws apart is at no error rate easier than telling N(0, 1) from N(mu, 1)
-(Dong, Roth, Su 2022, definition 2.6). For a loss with atoms it is enough to compare at the corners of its
+(Dong, Roth, Su 2022). For a loss with atoms it is enough to compare at the corners of its
 trade-off function, since that of the Gaussian is convex: docs/guarantees/gaussian_dp.md.
 """
 

@@ -127,7 +127,7 @@ class PrivacyLoss:
     (zero-concentrated) are bounds, exact where they are rational, infinite where there is none.
 
     `delta` is the probability of an event outside which epsilon and rho hold: (epsilon, delta)-DP and
-    delta-approximate rho-zCDP (Bun and Steinke 2016, definition 8.1). The laws hold that mass at infinity.
+    delta-approximate rho-zCDP (Bun and Steinke 2016). The laws hold that mass at infinity.
     It is 0 where epsilon and rho hold always.
 
     >>> round(float(PrivacyLoss.pure(Fraction(1, 2)).profile(0.25)), 4)

@@ -259,7 +259,7 @@ class Warner(BinaryResponse):
 class TwoCoins(BinaryResponse):
     """Answers a yes-no question with two coins: heads, the truth; tails, whatever the second coin says.
 
-    The truth comes out 3 times in 4: a changed answer costs epsilon = ln 3 (Dwork, Roth 2014, claim 3.5).
+    The truth comes out 3 times in 4: a changed answer costs epsilon = ln 3 (Dwork, Roth 2014).
 
     >>> TwoCoins().estimate([True, True, True, False])
     1.0

@@ -1,4 +1,4 @@
-"""Wrong sparse-vector variants: most were published as private (Lyu, Su, Li 2017, figure 1)."""
+"""Wrong sparse-vector variants: most were published as private (Lyu, Su, Li 2017)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
