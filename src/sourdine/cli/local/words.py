@@ -80,5 +80,6 @@ def _print(name: str, findings: "WordFindings") -> None:
     show.say(
         f"{counted(findings.reports, 'report')}, of which {findings.whole:,} contain whole words of any "
         f"length, and more contain short ones. A share of {findings.threshold:.4f} is surely enough for a "
-        f"word to be found. The chance that one of them is a word nobody has is at most {findings.false_rate:g}."
+        "word to be found. The chance that one of them is a word nobody has is at most "
+        f"{findings.false_rate:g}."
     )
