@@ -21,6 +21,7 @@ from sourdine.core.errors import SourdineError
 from sourdine.core.randomness.bits import Bits
 from sourdine.learning import (
     Banded,
+    EarlyStopping,
     Execution,
     Processes,
     ProcessGone,
@@ -90,6 +91,7 @@ def trained(case: dict[str, Any], rank: int, processes: Processes) -> dict[str, 
         optimizer=partial(torch.optim.Adam, lr=0.05) if case.get("adam") else None,
         averaging=0.9 if case.get("adam") else None,
         public=data(50),
+        stopping=EarlyStopping(patience=case["patience"]) if "patience" in case else None,
         ledger=case.get("ledger"),
         checkpoint=case.get("checkpoint"),
         progress=watch,
@@ -104,6 +106,7 @@ def trained(case: dict[str, Any], rank: int, processes: Processes) -> dict[str, 
         "resumed": result.resumed,
         "receipt": None if result.receipt is None else result.receipt.number,
         "accuracies": [each.accuracy for each in result.history],
+        "epochs": [each.epoch for each in result.history],
     }
 
 

@@ -301,6 +301,28 @@ def test_a_kill_of_one_ends_both_and_is_not_paid_again(killed: int, at: int, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("killed", [None, 0, 1])
+def test_a_rule_ends_all_processes_after_one_epoch(killed: int | None, tmp_path: Path) -> None:
+    ledger = ledger_at(tmp_path / "l")
+    case = {"kind": "fit", "ledger": str(ledger.path), "checkpoint": str(tmp_path / "run.pt")}
+    case |= {"epochs": 30, "patience": 2, "apart": True}
+    if killed is not None:  # within the second epoch, which a rule that judged anew would count again
+        codes, _ = together(2, tmp_path, **case, killed=killed, at=25 if killed else 17)
+        assert codes[killed] == -9
+    codes, (first, second) = together(2, tmp_path, **case)
+    assert codes == [0, 0], (first, second)
+    assert first == second
+    assert first["resumed"] is (killed is not None)
+    assert 3 <= len(first["epochs"]) < 30
+    assert first["epochs"] == list(range(1, len(first["epochs"]) + 1))
+    assert ledger.status().blocks == 1
+    ended, again = together(2, tmp_path, **case)  # it is over, and stays so
+    assert ended == [0, 0], again
+    assert [each | {"resumed": True} for each in (first, second)] == again
+    assert ledger.status().blocks == 1
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])
 def test_another_number_of_processes_goes_on(before: int, after: int, tmp_path: Path) -> None:
     ledger = ledger_at(tmp_path / "l")
