@@ -34,7 +34,13 @@ class Intake:
 
     def ready(self, way: GradientWay) -> None:
         """Be told how gradients are taken, by a test on made-up examples: no error then hangs on one."""
-        self._way, self._clipped, self._whole = way, None, None
+        if way != self._way:
+            self.forget()
+            self._way = way
+
+    def forget(self) -> None:
+        """Look at the model anew: other parameters of it are trained."""
+        self._way, self._clipped, self._whole = None, None, None
 
     def clip_by(self, clipping: Clipping) -> None:
         """Go on with another clipping."""
@@ -58,11 +64,11 @@ class Intake:
                 sums = self._sums_of(losses, batch).add_up(
                     losses, batch, examples_per_unit=examples_per_unit, strict=not tested
                 )
-        except torch.OutOfMemoryError:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as problem:
+        except (MemoryError, torch.OutOfMemoryError):
+            raise  # what memory holds is no secret of an example
+        except Exception as problem:  # whatever a model says of an example must not be heard
             if "allocate" in str(problem) or (isinstance(problem, SourdineError) and not tested):
-                raise  # what memory holds is no secret of an example
+                raise
             units = count // examples_per_unit
             if units < 2:
                 return

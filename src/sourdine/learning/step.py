@@ -4,21 +4,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
-from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.errors import BudgetExceeded, InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.learning.correlation.factor import Factor
 from sourdine.learning.correlation.stream import NoiseStream, stream_of
-from sourdine.learning.data.trees import Tree, count_of, made_up, part_of, tree_of
+from sourdine.learning.data.trees import Tree, count_of, made_up, part_of, tiled, tree_of
 from sourdine.learning.devices.counter import counter_gaussian
 from sourdine.learning.devices.exchange import GradientExchange
 from sourdine.learning.devices.processes import Processes, ProcessGone
@@ -26,6 +23,7 @@ from sourdine.learning.devices.wrapping import plain_calls, unwrap
 from sourdine.learning.exact import add_whole_noise, usual_places
 from sourdine.learning.gradients.adaptive import WITHIN, NormFollower, QuantileClipping
 from sourdine.learning.gradients.clipping import Clipping, Flat
+from sourdine.learning.gradients.drawing import check_full_batch, full_batch
 from sourdine.learning.gradients.engine import Sums
 from sourdine.learning.gradients.owners import check_model
 from sourdine.learning.gradients.self_test import REHEARSED, compare_gradients
@@ -34,6 +32,8 @@ from sourdine.learning.intake import Intake
 from sourdine.learning.masks import unforeseen
 from sourdine.learning.noise.noisy_gradient import GRID_STEPS, NoisyGradient, rounded_noise
 from sourdine.learning.noise.normal import gaussian, make_noisy_means
+from sourdine.learning.pricing import PricedPlan
+from sourdine.learning.tested import TestedWays, check_function, trained_of
 from sourdine.mechanisms.rounded_gaussian import RoundedGaussian
 
 MOST_STEPS = 1 << 40
@@ -41,24 +41,6 @@ _REMEDY = (
     "Made-up examples were tried. If they cannot be right, call step.check(losses, ...) first, with the "
     "parts of a small batch of public examples."
 )
-
-
-class StepPlan(Protocol):
-    """What steps need of a plan that has a price (`PricedPlan`)."""
-
-    @property
-    def noise_multiplier(self) -> float: ...
-    @property
-    def batch_size(self) -> int: ...
-    @property
-    def steps(self) -> int: ...
-    @property
-    def exact(self) -> bool: ...
-    @property
-    def factor(self) -> Factor | None: ...
-    @property
-    def every(self) -> int: ...
-    def spend(self, norm: float = ...) -> Spend: ...
 
 
 class Step:
@@ -140,10 +122,10 @@ class Step:
             places=(self.physical_batch_size or usual_places(model, self.batch_size)) if exact else None,
             bits=bits,
         )
-        self._wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
+        self._wanted = trained_of(model)
         self._exchange = GradientExchange(self.processes, self._wanted)
         self._sums: Sums = {}
-        self._tested: set[object] = set()
+        self._tested = TestedWays(model)
         self._begun = False
         self._pay: Callable[[], None] | None = None
 
@@ -162,7 +144,7 @@ class Step:
     def of(
         cls,
         model: nn.Module,
-        plan: StepPlan,
+        plan: PricedPlan,
         *,
         clipping: Clipping | None = None,
         physical_batch_size: int | None = None,
@@ -205,10 +187,11 @@ class Step:
 
         `losses` and the parts of a batch are as in `add`. The error says what is wrong and names the layer.
         """
+        self._follow_frozen()
         few = part_of(tree_of(examples), 0, REHEARSED)
         if count_of(few) < 2:
             raise InvalidParameter("A test needs two examples at least, to see whether one moves another.")
-        self._test(losses, few)
+        self._test(losses, few, lambda count: tiled(few, count))
         self.check_places(losses, few)
 
     def add(self, losses: Callable[..., Tensor], *batch: object, examples_per_unit: int = 1) -> None:
@@ -227,13 +210,16 @@ class Step:
             nonlocal rows
             rows = check.integer("Step.add", "examples_per_unit", examples_per_unit, 1, 1 << 20)
             count_of(parts)
-            if _code(losses) not in self._tested:
-                self._test(losses, made_up(parts, REHEARSED))
+            self._follow_frozen()
+            if (way := self._tested.way(losses)) is None:
+                self._test(losses, made_up(parts, REHEARSED), lambda count: made_up(parts, count * rows))
                 self.check_places(losses, parts, examples_per_unit=rows)
+            else:
+                self.ready(way)
 
         self.begin(look)
         count = count_of(parts)
-        with self.or_give_up():
+        with self.or_give_up(), self._all_or_nothing():
             together = None if self.exact else self.physical_batch_size
             each = count if together is None else together * rows
             for start in range(0, count, max(each, 1)):
@@ -241,10 +227,43 @@ class Step:
                 with unforeseen(self._bits):
                     self.take(losses, some, examples_per_unit=rows)
 
-    def _test(self, losses: Callable[..., Tensor], batch: Tree) -> None:
+    def _test(self, losses: Callable[..., Tensor], batch: Tree, full: Callable[[int], Tree]) -> None:
         with plain_calls(self._outer):
-            self.ready(compare_gradients(self.model, _function(losses), batch, remedy=_REMEDY))
-        self._tested.add(_code(losses))
+            way = compare_gradients(self.model, check_function(losses), batch, remedy=_REMEDY)
+            if way.reason is None and not self.exact:  # an exact step tries its own places, to the last digit
+                check_full_batch(losses, full(full_batch(self.batch_size, self.physical_batch_size)))
+        self.ready(way)
+        self._tested.keep(losses, way)
+
+    def _follow_frozen(self) -> None:
+        """Train what wants a gradient now, if layers were frozen or unfrozen since the last step."""
+        trained = trained_of(self.model)
+        if [*map(id, trained.values())] == [*map(id, self._wanted.values())]:
+            return
+        if self._sums or self.correlation is not None or self.processes.several:
+            raise InvalidParameter(
+                "Other parameters want a gradient than when this step was begun. Freeze and unfreeze layers "
+                "after a close() and before the next add(); with correlated noise or several processes, "
+                "before the Step is made."
+            )
+        check_model(self.model)
+        for value in self._wanted.values():
+            value.grad = None
+        self._wanted = trained
+        self._intake.forget()
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """What is added counts if nothing fails: else whoever adds the batch again would count it twice."""
+        before, self._sums = self._sums, {}
+        try:
+            yield
+        except BaseException:
+            self._sums = before
+            raise
+        if before:
+            added, self._sums = self._sums, before
+            self._add(added)
 
     def ready(self, way: GradientWay) -> None:
         """Be told how gradients are taken, by a test on made-up examples: no error then hangs on one."""
@@ -266,7 +285,7 @@ class Step:
     def close(self) -> None:
         """Draw the noise of the step and write the noisy mean to `.grad`."""
         self._check_left()
-        self.begin()
+        self.begin(self._follow_frozen)
         self.left -= 1
         sums, self._sums = self._sums, {}
         if self.processes.several:
@@ -380,17 +399,3 @@ class Step:
             "noise": str(self.mechanism.sigma),
             "clipping": repr(self.clipping),
         }
-
-
-def _function(losses: object) -> Callable[..., Tensor]:
-    if not callable(losses):
-        raise InvalidParameter(
-            "The losses given to Step.add must be a function that runs the model on the parts of a batch, "
-            "since gradients are noted while it runs. Write step.add(lambda x, y: ..., inputs, targets)."
-        )
-    return losses
-
-
-def _code(losses: object) -> object:
-    """What a function does, by its code: one that is written in a loop is another object each time."""
-    return getattr(losses, "__code__", losses)

@@ -37,6 +37,12 @@ def part_of(batch: Tree, start: int, stop: int) -> Tree:
     return _mapped(lambda each: each[start:stop] if each.ndim else each, batch)
 
 
+def tiled(batch: Tree, count: int) -> Tree:
+    """So many examples, which are those of a batch over and over."""
+    at = torch.arange(count) % count_of(batch)
+    return _mapped(lambda each: each[at.to(each.device)] if each.ndim else each, batch)
+
+
 def made_up(batch: Tree, count: int) -> Tree:
     """Random examples of the same shapes and types, made from no data: whole numbers are 0 or 1."""
     source = torch.Generator().manual_seed(count)

@@ -16,8 +16,6 @@ from sourdine.learning.gradients.engine import Sums
 from sourdine.learning.gradients.owners import layers_of
 from sourdine.learning.gradients.per_example import GradientRows
 
-_FAILURES = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-
 
 class Alone:
     """Clipped sums of the gradients of one model, one unit at a time.
@@ -55,10 +53,10 @@ class Alone:
         for start in range(0, count_of(batch), examples_per_unit):
             try:
                 gradients = self._gradients(losses, part_of(batch, start, start + examples_per_unit))
-            except torch.OutOfMemoryError:
-                raise
-            except _FAILURES as problem:
-                if strict or "allocate" in str(problem):  # what memory holds is no secret of an example
+            except (MemoryError, torch.OutOfMemoryError):
+                raise  # what memory holds is no secret of an example
+            except Exception as problem:  # a model may say anything of an example
+                if strict or "allocate" in str(problem):
                     raise
                 continue
             self._add(sums, gradients)

@@ -13,6 +13,7 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.learning.data.examples import Batch, RepeatedExamples, examples_of
 from sourdine.learning.data.trees import Tree, count_of, part_of
 from sourdine.learning.gradients.clipping import Flat
+from sourdine.learning.gradients.drawing import RANDOM_INSIDE, silence
 from sourdine.learning.gradients.engine import check_losses
 from sourdine.learning.gradients.entangled import Entangled
 from sourdine.learning.gradients.owners import check_model
@@ -29,8 +30,6 @@ _NO_FORM = (
     "an LSTM in bfloat16. Leave dtype='bfloat16' (or the autocast) out, or turn the model itself into "
     "model.bfloat16(), which runs in another way."
 )
-_RANDOM = (nn.modules.dropout._DropoutNd,)
-_RANDOM_INSIDE = (nn.MultiheadAttention, nn.RNNBase)
 
 
 def check(model: nn.Module, loss: Losses | None, example: object, *, made_up: bool = True) -> None:
@@ -78,7 +77,7 @@ def compare_gradients(
                 way = way_of(model, run, batch)  # it must run as it will
                 _check_whole(model, run, batch)
             tolerance = max((_TOLERANCE.get(each, _FINE) for each in precisions), default=_FINE)
-            _silence(model, lambda: run(*batch))
+            silence(model, run, batch, tolerance)
             comparison = _Comparison(model, run, batch, tolerance, remedy)
             if way.reason is None:
                 try:
@@ -88,9 +87,9 @@ def compare_gradients(
             if way.reason is not None:
                 comparison.check_alone(way.reason)
                 comparison.check(way)
-    except SourdineError:
+    except (SourdineError, MemoryError):
         raise
-    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as problem:
+    except Exception as problem:  # a model may say by any of them what it does not take
         if "primitive descriptor" in str(problem):  # of oneDNN, which wants what not every processor has
             raise InvalidParameter(_NO_FORM) from problem
         raise InvalidParameter(
@@ -241,7 +240,7 @@ def _moved(model: nn.Module) -> Iterator[None]:
         if value is not None
     ]
     modes = [(layer, layer.training) for layer in model.modules()]
-    shares = [(layer, layer.dropout) for layer in model.modules() if isinstance(layer, _RANDOM_INSIDE)]
+    shares = [(layer, layer.dropout) for layer in model.modules() if isinstance(layer, RANDOM_INSIDE)]
     with torch.random.fork_rng():
         try:
             with torch.no_grad():
@@ -275,27 +274,6 @@ def _noted_precisions(model: nn.Module) -> Iterator[set[torch.dtype]]:
     finally:
         for handle in handles:
             handle.remove()
-
-
-def _silence(model: nn.Module, run: Callable[[], Tensor]) -> None:
-    """Let a model draw nothing at random: dropout draws otherwise for a batch than for its examples.
-
-    Other layers stay as they train if they can: one may mix examples in training alone.
-    """
-    if not _is_random(run):
-        return
-    for layer in model.modules():
-        if isinstance(layer, _RANDOM):
-            layer.training = False
-        elif isinstance(layer, _RANDOM_INSIDE):
-            layer.dropout = 0.0
-    if _is_random(run):
-        model.eval()
-
-
-def _is_random(run: Callable[[], Tensor]) -> bool:
-    with torch.no_grad():
-        return not torch.equal(run(), run())
 
 
 def _place(model: nn.Module, name: str) -> str:

@@ -26,6 +26,7 @@ from sourdine.learning.devices.processes import ALONE, Processes
 from sourdine.learning.evaluation.judging import Judge, Metric
 from sourdine.learning.evaluation.stopping import EarlyStopping
 from sourdine.learning.gradients.clipping import Clipping
+from sourdine.learning.gradients.drawing import check_full_batch, full_batch
 from sourdine.learning.gradients.way import GradientWay
 from sourdine.learning.masks import unforeseen
 from sourdine.learning.noise.noisy_gradient import GRID_STEPS
@@ -153,6 +154,9 @@ class Run:
             tried = self.examples if self.tried is None else self.tried
             each = self._per_unit * self.copies
             step.take(task.losses, (tried.made_up(2 * each), torch.ones(2 * each)))
+            if self.way.reason is None and not self.plan.exact:
+                full = tried.made_up(full_batch(self.plan.batch_size, self.physical_batch_size) * each)
+                check_full_batch(lambda *some: task.losses(some), full)
             step.check_places(task.losses, (tried.made_up(1), torch.ones(1)), examples_per_unit=each)
             try:
                 moving.close()
