@@ -56,3 +56,54 @@ def test_examples_with_names() -> None:
     batches = list(learning.loader([{"x": torch.ones(3), "y": 1}] * 20, priced(20, 5)))
     assert len(batches) == 8
     assert all(batch["x"].shape == (len(batch["y"]), 3) for batch in batches)
+
+
+class Odd(Dataset[tuple[Tensor, int]]):
+    """Of twenty examples four are unlike the others, or cannot be read."""
+
+    def __len__(self) -> int:
+        return 20
+
+    def __getitem__(self, place: int) -> tuple[Tensor, Any]:
+        if place == 9:
+            raise OSError("The file of somebody cannot be read.")
+        x = torch.full((5 if place == 7 else 3,), float(place))
+        return x.double() if place == 11 else x, 0.5 if place == 13 else place % 2
+
+
+class OddAtOnce(Odd):
+    def __getitems__(self, places: list[int]) -> list[tuple[Tensor, Any]]:
+        return [self[place] for place in places]
+
+
+def stacked(examples: list[tuple[Tensor, Any]]) -> tuple[Tensor, Tensor]:
+    return torch.stack([x for x, _ in examples]), torch.tensor([int(y) for _, y in examples])
+
+
+@pytest.mark.parametrize("dataset", [Odd(), OddAtOnce()])
+@pytest.mark.parametrize("num_workers", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_what_does_not_fit_is_left_out_and_nothing_tells_of_it(dataset: Odd, num_workers: int) -> None:
+    plan = priced(20, 10)
+    drawn = [places.tolist() for places in plan.draw(SeededBits(2))]
+    assert {7, 9, 11, 13} <= {place for places in drawn for place in places}
+    batches = list(learning.loader(dataset, plan, num_workers=num_workers, bits=SeededBits(2)))
+    for places, (x, y) in zip(drawn, batches, strict=True):
+        assert x.dtype == torch.float32
+        assert y.dtype == torch.int64
+        assert x[:, 0].tolist() == [place for place in places if place not in (7, 9, 11, 13)]
+
+
+def test_what_a_collate_function_cannot_take_is_left_out() -> None:
+    plan = priced(20, 10)
+    drawn = [places.tolist() for places in plan.draw(SeededBits(2))]
+    batches = list(learning.loader(Odd(), plan, collate_fn=stacked, bits=SeededBits(2)))
+    for places, (x, _) in zip(drawn, batches, strict=True):
+        assert x[:, 0].tolist() == [place for place in places if place not in (7, 9)]
+
+
+def test_a_collate_function_that_fails_is_told_of_before_anything_is_drawn() -> None:
+    def never(examples: list[object]) -> object:
+        raise ValueError("it takes nothing")
+
+    with pytest.raises(ValueError, match="takes nothing"):
+        learning.loader(Named(), priced(12, 1), collate_fn=never)

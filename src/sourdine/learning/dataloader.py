@@ -1,10 +1,11 @@
 """Batches as the accounting needs them, by torch's own DataLoader."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from torch import Tensor
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_flatten, tree_map_only
 from torch.utils.data import DataLoader, Dataset, TensorDataset, default_collate
 
 from sourdine.core import check
@@ -27,9 +28,11 @@ def loader(
 
     `data` is a Dataset with a length, tensors of equal length, or a list of dicts. A batch in which nobody
     was drawn comes as tensors without rows, and takes a step like any other. To go through it twice is to
-    draw twice as many batches as were paid for. `collate_fn` sees the examples of a batch together:
-    where it pads all to the longest, one example moves others by that, so let it pad to a fixed length. With
-    `processes` each gets its share of every batch, and all draw from one secret of the first.
+    draw twice as many batches as were paid for. An example that cannot be read, or that is not of the first
+    one's shape and type, is left out of its batch without a word: an error would tell that it is there.
+    `collate_fn` sees the examples of a batch together: where it pads all to the longest, one example moves
+    others by that, so let it pad to a fixed length. With `processes` each gets its share of every batch, and
+    all draw from one secret of the first.
 
     >>> import torch
     >>> from sourdine.learning import TrainingPlan, plan
@@ -42,9 +45,9 @@ def loader(
         must = f"be drawn for the {len(dataset):,} examples of the data"  # type: ignore[arg-type]
         raise check.fail("loader", "plan", must, plan.size, "Make it with size=len(dataset).")
     return DataLoader(
-        dataset,
+        _Readable(dataset),
         batch_sampler=_Drawn(plan, len(dataset), processes, bits),  # type: ignore[arg-type]
-        collate_fn=_Collate(dataset, collate_fn),
+        collate_fn=_Collate(dataset[0], collate_fn),
         num_workers=check.integer("loader", "num_workers", num_workers, 0, 1 << 12),
     )
 
@@ -64,17 +67,75 @@ class _Drawn:
             yield self._processes.share(places).tolist()
 
 
-class _Collate:
-    """Makes a batch of examples, also of none."""
+class _Unreadable:
+    """Stands where an example could not be read."""
 
-    def __init__(self, dataset: Dataset[Any], collate: Callable[[list[Any]], Any]) -> None:
-        self._dataset, self._collate = dataset, collate
+
+class _Readable(Dataset[Any]):
+    """A data set that says nothing of examples which cannot be read."""
+
+    def __init__(self, dataset: Dataset[Any]) -> None:
+        self._dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self._dataset)  # type: ignore[arg-type]
+
+    def __getitem__(self, place: int) -> Any:
+        try:
+            return self._dataset[place]
+        except MemoryError:
+            raise
+        except Exception:  # whatever a Dataset says of an example must not be heard
+            return _Unreadable()
+
+    def __getitems__(self, places: list[int]) -> list[Any]:
+        """Several at once, by the data set's own way to read them if it has one."""
+        read = getattr(self._dataset, "__getitems__", None)
+        if read is not None:
+            with suppress(Exception):
+                items = list(read(places))
+                if len(items) == len(places):
+                    return items
+        return [self[place] for place in places]
+
+
+class _Collate:
+    """Makes a batch of the examples that fit, also of none."""
+
+    def __init__(self, first: object, collate: Callable[[list[Any]], Any]) -> None:
+        self._first, self._collate = first, collate  # its shapes and types count as public
+        self._form = _form(first)
+        one = collate([first])
+        self._nobody = tree_map_only(
+            Tensor, lambda each: each[:0], dict(one) if hasattr(one, "keys") else one
+        )
 
     def __call__(self, examples: list[Any]) -> Any:
-        if examples:
-            return self._collate(examples)
-        one = self._collate([self._dataset[0]])  # for its shapes, which count as public
-        return tree_map_only(Tensor, lambda each: each[:0], dict(one) if hasattr(one, "keys") else one)
+        fitting = [each for each in examples if not isinstance(each, _Unreadable)]
+        if self._collate is default_collate:  # it turns a batch into the type of one odd example
+            fitting = [each for each in fitting if _form(each) == self._form]
+        try:
+            return self._collate(fitting) if fitting else self._nobody
+        except MemoryError:
+            raise
+        except Exception:  # of those that can be collated at all
+            fitting = [each for each in fitting if self._fits(each)]
+            return self._collate(fitting) if fitting else self._nobody
+
+    def _fits(self, example: object) -> bool:
+        """Whether it can be collated with the first, and by itself."""
+        try:
+            self._collate([self._first, example])
+            self._collate([example])
+        except Exception:
+            return False
+        return True
+
+
+def _form(example: object) -> object:
+    """The shapes and types of an example."""
+    leaves, form = tree_flatten(example)
+    return form, [(type(each), getattr(each, "shape", None), getattr(each, "dtype", None)) for each in leaves]
 
 
 def _dataset(data: object) -> Dataset[Any]:
