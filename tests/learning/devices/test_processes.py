@@ -284,7 +284,7 @@ def test_a_wrapped_model_tells_the_processes_itself(wrapped: str, tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("killed", "at"), [(0, 7), (1, 20)])
+@pytest.mark.parametrize(("killed", "at"), [(0, 7), (1, 40)])
 def test_a_kill_of_one_ends_both_and_is_not_paid_again(killed: int, at: int, tmp_path: Path) -> None:
     ledger = ledger_at(tmp_path / "l")
     case = {"kind": "fit", "ledger": str(ledger.path), "checkpoint": str(tmp_path / "run.pt"), "epochs": 4}
@@ -304,10 +304,10 @@ def test_a_kill_of_one_ends_both_and_is_not_paid_again(killed: int, at: int, tmp
 @pytest.mark.parametrize("killed", [None, 0, 1])
 def test_a_rule_ends_all_processes_after_one_epoch(killed: int | None, tmp_path: Path) -> None:
     ledger = ledger_at(tmp_path / "l")
-    case = {"kind": "fit", "ledger": str(ledger.path), "checkpoint": str(tmp_path / "run.pt")}
-    case |= {"epochs": 30, "patience": 2, "apart": True}
+    case: dict[str, object] = {"kind": "fit", "ledger": str(ledger.path), "epochs": 30, "patience": 2}
+    case |= {"checkpoint": str(tmp_path / "run.pt"), "apart": True}
     if killed is not None:  # within the second epoch, which a rule that judged anew would count again
-        codes, _ = together(2, tmp_path, **case, killed=killed, at=25 if killed else 17)
+        codes, _ = together(2, tmp_path, **case, killed=killed, at=50 if killed else 17)
         assert codes[killed] == -9
     codes, (first, second) = together(2, tmp_path, **case)
     assert codes == [0, 0], (first, second)
