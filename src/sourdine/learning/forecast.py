@@ -83,7 +83,8 @@ def measure(
     fitting = max(1, min(_MOST_PHYSICAL, taken.largest(room, parts=True)))
     physical = 1 << (fitting.bit_length() - 1)
     few, count = _seconds(task, step, examples, _FEW, examples_per_unit), _MANY
-    while (many := _seconds(task, step, examples, count, examples_per_unit)) < _LONG and count < physical:
+    most = physical if batch_size is None else min(physical, batch_size)  # beyond, nothing is asked of it
+    while (many := _seconds(task, step, examples, count, examples_per_unit)) < _LONG and count < most:
         count *= 2  # the difference of two short times says more of the machine than of the model
     quick = max((many - few) / (count - _FEW), 0.0)
     return StepForecast(
