@@ -4,16 +4,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
+from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.errors import BudgetExceeded, InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.learning.correlation.factor import Factor
 from sourdine.learning.correlation.stream import NoiseStream, stream_of
 from sourdine.learning.data.trees import Tree, count_of, made_up, part_of, tiled, tree_of
 from sourdine.learning.devices.counter import counter_gaussian
@@ -32,7 +35,6 @@ from sourdine.learning.intake import Intake
 from sourdine.learning.masks import unforeseen
 from sourdine.learning.noise.noisy_gradient import GRID_STEPS, NoisyGradient, rounded_noise
 from sourdine.learning.noise.normal import gaussian, make_noisy_means
-from sourdine.learning.pricing import PricedPlan
 from sourdine.learning.tested import TestedWays, check_function, trained_of
 from sourdine.mechanisms.rounded_gaussian import RoundedGaussian
 
@@ -41,6 +43,24 @@ _REMEDY = (
     "Made-up examples were tried. If they cannot be right, call step.check(losses, ...) first, with the "
     "parts of a small batch of public examples."
 )
+
+
+class StepPlan(Protocol):
+    """What steps need of a plan that has a price (`PricedPlan`)."""
+
+    @property
+    def noise_multiplier(self) -> float: ...
+    @property
+    def batch_size(self) -> int: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def factor(self) -> Factor | None: ...
+    @property
+    def every(self) -> int: ...
+    def spend(self, norm: float = ...) -> Spend: ...
 
 
 class Step:
@@ -144,7 +164,7 @@ class Step:
     def of(
         cls,
         model: nn.Module,
-        plan: PricedPlan,
+        plan: StepPlan,
         *,
         clipping: Clipping | None = None,
         physical_batch_size: int | None = None,

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,7 @@ from torch import nn
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import EarlyStopping, Execution, Progress, Trained, TrainingPlan, fit
+from sourdine.learning import Banded, EarlyStopping, Execution, Progress, Trained, TrainingPlan, fit
 from sourdine.testing import SeededBits
 from tests.narrow import some
 
@@ -39,7 +40,7 @@ def test_it_ends_when_nothing_improves(rule: EarlyStopping, values: tuple[float,
     assert rule.ends(told(*values)) is ends
 
 
-def trained(path: Path, ledger: Path, *, killed: bool = False) -> Trained:
+def trained(path: Path, ledger: Path, *, killed: bool = False, correlation: Banded | None = None) -> Trained:
     def watch(now: Progress) -> None:
         if killed and now.step == 3:
             raise KeyboardInterrupt
@@ -47,7 +48,7 @@ def trained(path: Path, ledger: Path, *, killed: bool = False) -> Trained:
     return fit(
         nn.Linear(3, 2),
         (X, Y),
-        WANTED,
+        replace(WANTED, correlation=correlation, sampler=None) if correlation else WANTED,
         public=(X, Y),
         metrics={"nothing": lambda outputs, targets: 1.0},
         stopping=EarlyStopping(measure="nothing", larger=True, patience=2),
@@ -73,6 +74,19 @@ def test_a_run_ends_by_its_rule_and_is_paid_as_a_whole(tmp_path: Path) -> None:
     assert torch.equal(*(next(each.model.parameters()) for each in (first, again)))
     with Ledger.open(path) as ledger:
         assert ledger.status().blocks == 1
+
+
+def test_noise_that_was_kept_is_gone_with_the_end_of_a_run(tmp_path: Path) -> None:
+    ledger, path, noise = tmp_path / "one.ledger", tmp_path / "run.pt", Banded(bands=2)
+    Ledger.create(ledger, divergence=60, delta=1e-3, order=8, neighbours="zero-out").close()
+    with pytest.raises(KeyboardInterrupt):
+        trained(path, ledger, killed=True, correlation=noise)
+    assert len(list(tmp_path.glob("run.pt.noise-*"))) == 1
+    first = trained(path, ledger, correlation=noise)
+    assert [each.epoch for each in first.history] == [1, 2, 3]
+    assert not list(tmp_path.glob("run.pt.noise-*"))
+    again = trained(path, ledger, correlation=noise)  # it needs none to stay as it is
+    assert torch.equal(*(next(each.model.parameters()) for each in (first, again)))
 
 
 @pytest.mark.parametrize(

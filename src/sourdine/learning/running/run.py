@@ -132,7 +132,8 @@ class Run:
         assert file is not None
         check_same(file.path, state, self.settings, ledger)
         state = replace(state, secure=state.secure and self.bits.secure)
-        if (noise := moving.step.correlation) is not None and 0 < state.step < self.plan.steps:
+        unfinished = 0 < state.step < self.plan.steps and not self._stops(_told(state))
+        if (noise := moving.step.correlation) is not None and unfinished:
             noise.resume(state.step, file.secrets(state))
         try:
             moving.load(state.parts)
@@ -260,14 +261,14 @@ class Run:
     def _trained(self, moving: Moving, state: State, file: Checkpoint | None) -> tuple[Progress, ...]:
         steps, epoch = self.plan.steps, self._epoch
         every = None if file is None else file.every
-        history = [Progress(**each) for each in state.history]
+        history = _told(state)
 
-        def save(step: int) -> None:
+        def save(step: int, *, over: bool = False) -> None:
             if file is not None:
                 entries = tuple(asdict(each) for each in history)
                 now = replace(state, step=step, parts=moving.parts(), history=entries)
                 noise = moving.step.correlation
-                file.save(now, None if noise is None or step == steps else noise.secrets(), self.bits)
+                file.save(now, None if noise is None or over else noise.secrets(), self.bits)
 
         done = state.step
         if (
@@ -281,6 +282,7 @@ class Run:
         drawn = self._batches.draw(self.bits, after=done)
         for step in range(done + 1, steps + 1):
             if self._ends(step - 1, history):
+                save(step - 1, over=True)
                 return tuple(history)
             units = self.processes.places(next(drawn) if self.processes.first else None)
             self._take(self.processes.share(units), moving)
@@ -288,21 +290,24 @@ class Run:
                 continue
             now = self._at(step)
             if step % epoch == 0 or step == steps:
-                save(step)  # before anything is told: what was told of a step must not be drawn again
+                save(step, over=step == steps)  # before it is told: what was told must not be drawn again
                 now = self._judged(now, moving)
                 history.append(now)
             elif every and step % every == 0 and not self.plan.sampler.by_epoch:
                 save(step)
             if self.progress is not None:
                 self.progress(now)
-        save(steps)
+        save(steps, over=True)
         return tuple(history)
 
     def _ends(self, done: int, history: Sequence[Progress]) -> bool:
         """Whether the rule ends the run after an epoch; the first process judges, and all end together."""
         if self.stopping is None or done == 0 or done % self._epoch:
             return False
-        return self.processes.from_first(self.stopping.ends(history) if self.processes.first else None)
+        return self.processes.from_first(self._stops(history) if self.processes.first else None)
+
+    def _stops(self, history: Sequence[Progress]) -> bool:
+        return self.stopping is not None and self.stopping.ends(history)
 
     def _take(self, units: Indices, moving: Moving) -> None:
         """One logical batch, or this process's share of it, in physical ones."""
@@ -386,3 +391,8 @@ class Run:
             return now
         with moving.averaged():
             return Judge(self.task, self.public, self.metrics).judged(now)
+
+
+def _told(state: State) -> list[Progress]:
+    """What a run has told so far."""
+    return [Progress(**each) for each in state.history]
