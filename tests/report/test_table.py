@@ -40,3 +40,14 @@ def test_csv_keeps_every_digit_and_both_ends() -> None:
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="Every row of the table 'short' must have 2 cells"):
         TextTable(name="short", title="", columns=("a", "b"), rows=((1,),))
+
+
+def test_numbers_that_are_written_as_text_stand_to_the_right_on_pages() -> None:
+    table = TextTable(
+        name="t",
+        title="t",
+        columns=("who", "share", "score", "count", "mixed"),
+        rows=(("a", "12.5 %", "0.78 ± 0.16", 3, "1 of 2"), ("b", "–", "1.00", 4, "7")),
+    )
+    assert table.numbers == ("count",)
+    assert table.right == ("share", "score", "count")

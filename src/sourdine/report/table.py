@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,6 +16,7 @@ from sourdine.core.text.escaping import tame
 
 Cell = str | int | float | Decimal | Bracket | None
 _LONG = 24  # characters of a cell that needs a line of its own
+_NUMBER = re.compile(r"|–|[<-]?[\d,.]+([eE]-?\d+)?(\s?%)?( ± [\d,.]+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,16 @@ class TextTable:
             for place, name in enumerate(self.columns)
             if not any(isinstance(row[place], str) for row in self.rows)
         )
+
+    @property
+    def right(self) -> tuple[str, ...]:
+        """The columns that pages align to the right: also those of numbers that are written as text."""
+        written = tuple(
+            name
+            for place, name in enumerate(self.columns)
+            if all(isinstance(row[place], str) and _NUMBER.fullmatch(str(row[place])) for row in self.rows)
+        )
+        return tuple(name for name in self.columns if name in self.numbers or (self.rows and name in written))
 
     @property
     def wordy(self) -> bool:

@@ -57,5 +57,5 @@ def test_numbers_and_nothing_yet() -> None:
 
 def test_the_price_in_words() -> None:
     """At epsilon 1 odds change by e, and one half becomes e/(1 + e) = 73.1 %."""
-    assert "at most 73.1 %" in price_points(WORK)[1]
+    assert "at most 74 chances in 100" in price_points(WORK)[1]
     assert "factor of 2.72" in price_points(WORK)[1]

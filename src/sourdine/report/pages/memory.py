@@ -98,7 +98,7 @@ def _batches(chosen: MemoryCase, alike: Sequence[MeasuredMemory], lines: Sequenc
                 _WITH if fit.like.private else _WITHOUT,
                 fit.line.fixed / _MB,
                 fit.line.each / _MB,
-                100 * fit.worst if len(fit.points) > 2 else None,
+                round(100 * fit.worst, 4) if len(fit.points) > 2 else None,
             )
             for fit in lines
         ),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from sourdine.accounting.explain.words import at_most
 from sourdine.core.format import counted, shorten_up
 from sourdine.local.estimate import Counts, Estimate
 from sourdine.local.oracle import FrequencyOracle
@@ -171,12 +172,13 @@ def price_points(question: Question) -> tuple[str, ...]:
     """What one report reveals, in words for whoever is asked."""
     epsilon = float(question.oracle.spend.loss().epsilon)
     factor = math.exp(min(epsilon, 700.0))
-    high = 100 * factor / (1 + factor)
+    high = at_most(factor / (1 + factor))
     return (
         f"A report reveals at most ε = {shorten_up(epsilon)} about its answer, to whoever sees it, this "
         "server included. The answer itself never leaves the device.",
-        f"Whoever holds two answers for equally likely before holds one for at most {high:.3g} % likely "
-        f"after: the odds change by a factor of {shorten_up(factor, 3)} at most, whatever else is known.",
+        "Whoever gave each of two answers 50 chances in 100 before gives one of them at most "
+        f"{high.many:,} chances in {high.of:,} after: the odds change by a factor of {shorten_up(factor, 3)} at "
+        "most, whatever else is known.",
     )
 
 
@@ -195,6 +197,11 @@ def _amount(question: Question, number: float, *, signed: bool = True) -> str:
     if not _is_share(question):
         return f"{number:,.4g}"
     return f"{100 * number:.1f} %" if signed else f"{100 * number:.2g} percentage points"
+
+
+def _moved(question: Question, number: float) -> str:
+    """How far a number may be moved: of a share, in percentage points."""
+    return f"{100 * number:.1f}" if _is_share(question) else f"{number:,.4g}"
 
 
 def _bars(
@@ -221,8 +228,8 @@ def _bars(
             place(answer.upper[i]),
             ""
             if reach is None
-            else f"{100 * reach.share:g} % attackers: up {_amount(question, float(reach.up.flat[i]))}, "
-            f"down {_amount(question, float(reach.down.flat[i]))}",
+            else f"{100 * reach.share:g} % attackers: up {_moved(question, float(reach.up.flat[i]))}, "
+            f"down {_moved(question, float(reach.down.flat[i]))}{' points' if _is_share(question) else ''}",
         )
         for i in order
     )

@@ -13,7 +13,7 @@ from typing import ClassVar, TypeVar
 
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours, Norm, root_above
-from sourdine.core.format import shorten_up
+from sourdine.core.format import shorten, shorten_up
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.columns import Integer, Number, span
@@ -290,8 +290,8 @@ class Measurement(ABC):
         """Its noise as people read it, in the measure of what it is added to."""
         step, measure = self.step(context.schema, context.unit)
         if isinstance(line.mechanism, Gaussian):
-            return f"Gaussian, sigma {float(line.mechanism.sigma) * step:.4g} {measure}"
-        return f"Laplace, scale {float(expect(Laplace, line.mechanism).scale) * step:.4g} {measure}"
+            return f"Gaussian, sigma {shorten(float(line.mechanism.sigma) * step)} {measure}"
+        return f"Laplace, scale {shorten(float(expect(Laplace, line.mechanism).scale) * step)} {measure}"
 
     def moves(self, line: PlannedMeasurement, context: Context) -> str:
         """How far a unit moves it, as people read it."""
