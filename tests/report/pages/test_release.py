@@ -237,7 +237,7 @@ def test_noise_is_told_in_the_unit_of_its_column(published: tuple[Record, Certif
     line = next(
         line for line in published[0].specification.plan().lines if line.measurement.label == "sum of pay"
     )
-    assert noise == f"Laplace, scale {float(line.mechanism.scale) / 2:.4g} pay"  # type: ignore[attr-defined]
+    assert noise == f"Laplace, scale {float(line.mechanism.scale) / 2:,.4g} pay"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

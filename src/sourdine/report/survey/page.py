@@ -177,8 +177,8 @@ def price_points(question: Question) -> tuple[str, ...]:
         f"A report reveals at most ε = {shorten_up(epsilon)} about its answer, to whoever sees it, this "
         "server included. The answer itself never leaves the device.",
         "Whoever gave each of two answers 50 chances in 100 before gives one of them at most "
-        f"{high.many:,} chances in {high.of:,} after: the odds change by a factor of {shorten_up(factor, 3)} at "
-        "most, whatever else is known.",
+        f"{high.many:,} chances in {high.of:,} after: the odds change by a factor of "
+        f"{shorten_up(factor, 3)} at most, whatever else is known.",
     )
 
 
