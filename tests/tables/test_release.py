@@ -296,6 +296,19 @@ def test_the_path_of_a_ledger_pays_as_well(tmp_path: Path, kind: type) -> None:
         assert made.certificate(ledger).verify(ledger) == ()
 
 
+def test_a_second_release_of_the_same_plan_says_that_it_is_paid_anew(tmp_path: Path) -> None:
+    column = {"type": "integer", "lower": 0, "upper": 9}
+    table = Table(pa.table({"x": [1, 2]}), unit="person", columns={"x": column})
+    ask = {"name": "q", "ask": ["count"]}
+    ledger = Ledger.create(tmp_path / "l", epsilon=9)
+    first, second = (table.release(table.plan(ask, epsilon=1), ledger) for _ in range(2))
+    other = table.release(table.plan(ask, epsilon=2), ledger)
+    assert "Line 1 of the ledger paid for the same plan" in second.notes[0]
+    assert ledger.status().spent == 4
+    for made in (first, other):
+        assert not any("the same plan" in note for note in made.notes)
+
+
 def test_a_count_below_zero_lies_in_its_own_interval() -> None:
     keys = [f"k{i}" for i in range(200)]
     table = Table(pa.table({"k": ["k0"]}), unit="person", columns={"k": {"type": "category", "keys": keys}})

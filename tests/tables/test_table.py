@@ -121,10 +121,27 @@ def test_keys_that_would_be_read_as_something_else_are_refused() -> None:
         table.plan(asked, epsilon=1)
 
 
+def test_a_unit_that_is_called_like_a_column_needs_it() -> None:
+    rows = pa.table({"person": [1, 1], "sex": ["f", "f"]})
+    columns = {"sex": COLUMNS["sex"]}
+    with pytest.raises(InvalidParameter, match="yet every record would count as another person"):
+        Table(rows, unit="person", columns=columns)
+    Table(rows, unit=PrivacyUnit("person", column="person", max_rows=2), columns=columns)
+
+
+def test_a_question_in_sql_shows_what_it_asks() -> None:
+    table = Table(ROWS, unit="person", columns=COLUMNS)
+    assert repr(table.sql("SELECT sex, COUNT(*), AVG(age) FROM people GROUP BY sex")) == (
+        "<Question 'sql': count, mean of age by sex; nothing is read or spent>"
+    )
+
+
 def test_two_queries_need_two_names() -> None:
     table = Table(ROWS, unit="person", columns=COLUMNS)
     with pytest.raises(InvalidParameter, match="Two queries are called 'q'"):
         table.plan({"name": "q", "ask": ["count"]}, {"name": "q", "ask": ["units"]}, epsilon=1)
+    with pytest.raises(InvalidParameter, match=r"as in people\.sql\(.*name="):
+        table.plan([table.sql("SELECT COUNT(*) FROM people")] * 2, epsilon=1)
     with pytest.raises(InvalidParameter, match="hold at least one query"):
         table.plan(epsilon=1)
 

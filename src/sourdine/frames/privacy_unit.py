@@ -1,8 +1,11 @@
 """The privacy unit, whom a guarantee protects, and its contribution bounds: how much of one unit counts."""
 
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 
 from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.text.notation import either, setting, value
 
 MOST_ROWS = 1 << 20
 MOST_GROUPS = 1 << 19
@@ -36,3 +39,18 @@ class PrivacyUnit:
             if self.column is None and count != 1:
                 remedy = "Name the column that tells units apart."
                 raise check.fail("PrivacyUnit", field, "be 1 where every record is a unit", count, remedy)
+
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Refuse a table with a column that is called like the unit, which is not said to tell units apart.
+
+        Whoever has several records there would be protected less than it seems.
+        """
+        if self.column is None and self.name in names:
+            column = either(
+                f"unit=PrivacyUnit({value(self.name)}, {setting('column', self.name)})",
+                f"{setting('column', self.name)} under [privacy]",
+            )
+            raise InvalidParameter(
+                f"The table has a column '{self.name}', yet every record would count as another {self.name}. "
+                f"Write {column}, with max_rows and max_groups if one has several records."
+            )

@@ -4,7 +4,7 @@ After a charge no error speaks with the words of an engine: they may quote recor
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.figure import Figure
 from sourdine.core.format import plain
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -139,7 +139,26 @@ def release(
     with opened(ledger) as payer:
         check_release(plan, ledger=payer)
         receipt = payer.charge(*plan.spends, purpose=purpose, secure=secure, declared=declared_of(plan))
-    return _carry_out(plan, source, receipt=receipt, bits=bits, watch=watch)
+        again = _note_of_repeat(payer, receipt.number)
+    outcome = _carry_out(plan, source, receipt=receipt, bits=bits, watch=watch)
+    return replace(outcome, notes=(*again, *outcome.notes)) if again else outcome
+
+
+def _note_of_repeat(ledger: Ledger, number: int) -> tuple[str, ...]:
+    """What is said where the line before paid for the same, as when a cell of a notebook is run again."""
+    try:
+        now, before = ledger.entry(number), ledger.entry(number - 1)
+    except (SourdineError, OSError):
+        return ()  # what is paid for is carried out
+    if now is None or before is None or before.rule is not None:
+        return ()
+    if any(getattr(now, name) != getattr(before, name) for name in ("purpose", "spends", "declared_digest")):
+        return ()
+    return (
+        f"Line {before.number} of the ledger paid for the same plan, so this is a second release of it: new "
+        "noise, paid anew. Both stay published. To see answers again, keep the release: to run it again pays "
+        "again.",
+    )
 
 
 def _carry_out(

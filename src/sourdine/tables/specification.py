@@ -317,7 +317,9 @@ class Specification(Declared):
         """The table, or another one like it, checked against what is declared by names and types alone."""
         others = [] if self.privacy.column is None else [self.privacy.column]
         joins = read_joins(self.joins, self.folder)
-        return open_joined(list(places) or self.places, self.schema_of, joins, others, text=self.table.text)
+        source = open_joined(list(places) or self.places, self.schema_of, joins, others, text=self.table.text)
+        self.unit.check_columns(source.engine.names)
+        return source
 
     @in_files()
     def open_synthetic(self, place: Path) -> Source:

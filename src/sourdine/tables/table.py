@@ -106,6 +106,7 @@ class Table(Viewable):
             "source": open_joined(source, schema, public, others, text=text),
         }.items():
             object.__setattr__(self, name, value)
+        whose.check_columns(self.source.engine.names)
 
     def __repr__(self) -> str:
         from sourdine.tables.measurements.measurement import plural

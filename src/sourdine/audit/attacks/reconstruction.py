@@ -150,16 +150,16 @@ def _release(secret: Flags, subsets: Flags, bits: Bits) -> Floats:
     """The counts as a plan answers them that was paid from a ledger, a row for each drawing of its noise."""
     people = np.arange(len(secret))
     table = Table(
-        relation({"person": people, "secret": secret}),
+        relation({"place": people, "secret": secret}),
         unit=UNIT,
-        columns={"person": {"type": "category", "keys": people.tolist()}, "secret": {"type": "flag"}},
+        columns={"place": {"type": "category", "keys": people.tolist()}, "secret": {"type": "flag"}},
     )
     queries = [
         {
             "name": f"count {number}",
             "ask": ["count"],
             "where": [
-                {"column": "person", "keys": people[inside].tolist()},
+                {"column": "place", "keys": people[inside].tolist()},
                 {"column": "secret", "keys": [True]},
             ],
         }

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.text.escaping import tame
 from sourdine.frames.expressions import Case, ColumnValue, Expression, KeyKind, TimeBetween, walk
 from sourdine.tables.comparison.show import EVERYTHING, Show
 from sourdine.tables.measurements.measurement import plural
@@ -37,6 +38,11 @@ class SqlQuestion:
     query: Query
     explain: bool = False
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        asks = ", ".join(each.label for each in self.query.ask)
+        by = f" by {', '.join(self.query.by)}" if self.query.by else ""
+        return tame(f"<Question '{self.query.name}': {asks}{by}; nothing is read or spent>")
 
 
 def read_sql(text: object, table: SqlTable, name: str = "sql") -> SqlQuestion:
