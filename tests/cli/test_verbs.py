@@ -1,12 +1,15 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.cli import app
 from sourdine.cli.verbs import VERBS, Verb, asked_for, make_app
+from sourdine.core.distance import Neighbours
 
 
 def test_summaries_are_the_first_words_of_each_help() -> None:
@@ -63,6 +66,31 @@ def test_the_list_of_verbs_waits_for_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "demo" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_release_waits_for_nothing_that_only_others_need(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x\n1\n")
+    (tmp_path / "t.toml").write_text(
+        '[table]\nsource = "t.csv"\n[privacy]\nunit = "person"\nledger = "t.ledger"\nepsilon = 1\n'
+        '[columns.x]\ntype = "integer"\nlower = 0\nupper = 9\n[[queries]]\nname = "people"\nask = ["count"]\n'
+    )
+    terms = Terms(budget=PureBudget(limit=1), unit="person", neighbours=Neighbours.ADD_REMOVE)
+    Ledger.create(tmp_path / "t.ledger", terms).close()
+    code = (
+        "import sys\nfrom sourdine.cli import main\n"
+        "sys.argv = ['sourdine', 'release', 't.toml', '--no-report']\n"
+        "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    loaded = set(done.stderr.split())
+    assert "sourdine.tables.release" in loaded
+    assert not loaded & {"altair", "jinja2", "sqlglot", "scipy", "pyarrow"}
+    ours = ("accounting.certificate.keys", "tables.series.plan", "tables.synthetic.model")
+    assert not loaded & {f"sourdine.{name}" for name in ours}
 
 
 def test_a_verb_knows_whether_it_is_a_group() -> None:

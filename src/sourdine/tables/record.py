@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sourdine.accounting.certificate import Deviance, Discrepancy, Verification
+from sourdine.accounting.certificate.files import Deviance, Discrepancy
 from sourdine.accounting.ledger.address import name_of
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames.keys import Keys
@@ -20,6 +20,9 @@ from sourdine.tables.quality.private import DataQuality
 from sourdine.tables.release import TableRelease
 from sourdine.tables.specification import Specification
 from sourdine.tables.statistics import bounded
+
+if TYPE_CHECKING:
+    from sourdine.accounting.certificate import Verification
 
 NAME = "release.json"
 _FORMAT = 2
@@ -114,7 +117,7 @@ def payment_of(path: Path) -> str | None:
         return None
 
 
-def other_payment(verification: Verification) -> list[Discrepancy]:
+def other_payment(verification: "Verification") -> list[Discrepancy]:
     """Whether the answers say that another line of the ledger paid for them than the certificate does."""
     paid = payment_of(verification.place.parent / NAME) if NAME in verification.files.same else None
     if paid in (None, verification.certificate.fingerprint):

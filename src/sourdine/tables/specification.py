@@ -46,11 +46,11 @@ from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
 from sourdine.tables.series.declared import SeriesBlock
-from sourdine.tables.series.plan import SeriesPlan
 from sourdine.tables.statistics.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
 from sourdine.tables.synthetic.declared import SyntheticBlock
 
 if TYPE_CHECKING:
+    from sourdine.tables.series.plan import SeriesPlan
     from sourdine.tables.sql import SqlTable
     from sourdine.tables.synthetic.plan import SyntheticPlan
 
@@ -243,17 +243,19 @@ class Specification(Declared):
         )
 
     @in_files()
-    def series_plan(self) -> SeriesPlan:
+    def series_plan(self) -> "SeriesPlan":
         """The plan of the series that is declared."""
         return self._series_plan
 
     @cached_property
-    def _series_plan(self) -> SeriesPlan:
+    def _series_plan(self) -> "SeriesPlan":
         if self.series is None:
             raise InvalidParameter(
                 'The specification declares no series. Add its block, such as [series] period = "week", '
                 "first = 2026-01-05, periods = 52."
             )
+        from sourdine.tables.series.plan import SeriesPlan
+
         return SeriesPlan(
             schema=self.schema_of,
             queries=self._queries,

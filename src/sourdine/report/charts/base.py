@@ -181,13 +181,14 @@ def finish(
 
     `told` says what each place of a slider means, by the name of its parameter; pages tell it beside it.
 
-    The rows and the style join at the end: altair would copy and check them at every step.
+    The rows and the style join at the end: altair would copy and check them at every step. Nor does it check
+    the chart against the schema of Vega-Lite, which takes longer than to draw it: tests do.
     """
     if slider is not None:
         texts = tuple(f"{value:,.6g}" for value in slider.values)
         told = {**told, f"place_of_{slider.field}": texts}
         chart = chart.add_params(_param(slider)).properties(title=_title(slider))
-    spec: dict[str, Any] = chart.to_dict()
+    spec: dict[str, Any] = chart.to_dict(validate=False)
     if told:
         spec["usermeta"] = {"told": {name: list(texts) for name, texts in told.items()}}
     data = spec.get("datasets", {}) | {ROWS: [dict(row) for row in rows]}

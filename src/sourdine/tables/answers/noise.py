@@ -59,9 +59,9 @@ def _coarser(size: Fraction) -> Fraction:
     return Fraction(1 << (math.ceil(size / _FINEST) - 1).bit_length())
 
 
-_TERMS = np.concatenate([np.linspace(1, 3, 11), np.geomspace(3.5, 200, 12)])
-_MOST = 1 << 12  # steps of the integral
-_STEPS, _NEAR = 60, 1e-9  # of Newton's method: how many at most, and the last
+_FEW, _MANY = np.linspace(1, 3, 11), np.geomspace(3.5, 200, 12)  # numbers of terms
+_LONG, _SHORT = 1 << 12, 1 << 10  # steps of the integral for few terms; that of many has ended long before
+_STEPS, _NEAR = 60, 1e-8  # of Newton's method: how many at most, and the last
 
 
 def deviation(mechanism: Mechanism) -> float:
@@ -130,11 +130,12 @@ def _normal(confidence: float) -> float:
 @cache
 def _table(confidence: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Quantiles against one over the number of terms, rising; 0 is the normal law."""
-    quantiles = _quantiles(_TERMS[::-1], confidence)
-    return np.concatenate([[0.0], 1 / _TERMS[::-1]]), np.concatenate([[_normal(confidence)], quantiles])
+    many, few = _quantiles(_MANY, confidence, _SHORT)[::-1], _quantiles(_FEW, confidence, _LONG)[::-1]
+    one_over = 1 / np.concatenate([_MANY[::-1], _FEW[::-1]])
+    return np.concatenate([[0.0], one_over]), np.concatenate([[_normal(confidence)], many, few])
 
 
-def _quantiles(terms: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
+def _quantiles(terms: NDArray[np.float64], confidence: float, steps: int) -> NDArray[np.float64]:
     """Where P[|X| <= x] is the confidence, for each number of terms; one term is Laplace's law.
 
     Newton's steps, from the law of one term. A step that leaves what is known of the place halves it instead.
@@ -143,7 +144,7 @@ def _quantiles(terms: NDArray[np.float64], confidence: float) -> NDArray[np.floa
     x = np.full(len(terms), alone)
     below, above = np.zeros(len(terms)), np.full(len(terms), 60.0)
     for _ in range(_STEPS):
-        inside, density = _inside(x, terms)
+        inside, density = _inside(x, terms, steps)
         below, above = np.where(inside < confidence, x, below), np.where(inside < confidence, above, x)
         with np.errstate(all="ignore"):
             near = x + (confidence - inside) / density
@@ -154,7 +155,7 @@ def _quantiles(terms: NDArray[np.float64], confidence: float) -> NDArray[np.floa
 
 
 def _inside(
-    x: NDArray[np.float64], terms: NDArray[np.float64]
+    x: NDArray[np.float64], terms: NDArray[np.float64], steps: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """P[|X| <= x] for variance 1 (Gil-Pelaez 1951), and its slope: sums of the characteristic function,
     which is (1 + t^2 / 2k)^-k.
@@ -163,7 +164,7 @@ def _inside(
     finer grid than that.
     """
     step = np.pi / (x[:, None] + 40)
-    t = (np.arange(_MOST) + 0.5) * step
+    t = (np.arange(steps) + 0.5) * step
     weights = 2 / np.pi * step * (1 + t**2 / (2 * terms[:, None])) ** -terms[:, None]
     angle = t * x[:, None]
     return (weights * np.sin(angle) / t).sum(axis=1), (weights * np.cos(angle)).sum(axis=1)

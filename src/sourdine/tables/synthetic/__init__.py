@@ -1,10 +1,24 @@
 """Synthetic tables with a guarantee: a tree of noisy tables of pairs, and rows drawn from it."""
 
-from sourdine.tables.synthetic.declared import SyntheticBlock
-from sourdine.tables.synthetic.model import SyntheticModel, SyntheticTable
-from sourdine.tables.synthetic.plan import SyntheticPlan
-from sourdine.tables.synthetic.published import from_release
-from sourdine.tables.synthetic.synthesis import SyntheticRelease, synthesize
+from typing import TYPE_CHECKING
+
+from sourdine.core.late import late
+
+if TYPE_CHECKING:
+    from sourdine.tables.synthetic.declared import SyntheticBlock
+    from sourdine.tables.synthetic.model import SyntheticModel, SyntheticTable
+    from sourdine.tables.synthetic.plan import SyntheticPlan
+    from sourdine.tables.synthetic.published import from_release
+    from sourdine.tables.synthetic.synthesis import SyntheticRelease, synthesize
+
+_HOMES = {
+    "declared": ("SyntheticBlock",),
+    "model": ("SyntheticModel", "SyntheticTable"),
+    "plan": ("SyntheticPlan",),
+    "published": ("from_release",),
+    "synthesis": ("SyntheticRelease", "synthesize"),
+}
+__getattr__ = late(__name__, _HOMES)
 
 __all__ = [
     "SyntheticBlock",
