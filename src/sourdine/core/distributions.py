@@ -49,6 +49,10 @@ class LossDistribution(ABC):
     def cumulative(self, loss: ArrayLike) -> Pair:
         """P[L <= loss] and Q[L <= loss], accurate where they are small."""
 
+    def both(self, loss: ArrayLike) -> tuple[Pair, Pair]:
+        """`survival` and `cumulative` at the same losses, for laws that share work between them."""
+        return self.survival(loss), self.cumulative(loss)
+
     @property
     def least(self) -> "LossDistribution":
         """A law that the true one is nowhere below: itself, unless it is known as an upper bound only."""

@@ -117,7 +117,8 @@ def test_a_crossing_is_where_the_profile_is_delta(length: int, pessimistic: bool
     for height in [*places, *heights[:-1:67], *heights[-3:-1]]:
         gains = np.maximum(-np.expm1(height - heights), 0.0)
         delta = BEYOND + math.exp(scale) * float(weights @ gains)
-        assert held._crossing(delta) == pytest.approx(START + height, abs=1e-9)
+        for near in (None, START + height, START + heights[-1] / 3, START - 1):  # any guess will do
+            assert held._crossing(delta, near) == pytest.approx(START + height, abs=1e-9)
     for delta in (held.delta(START), 2 * held.delta(START)):
         assert held._crossing(delta) == START
     assert held._crossing(BEYOND) == pytest.approx(START + heights[-1])

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from sourdine.accounting import known, poisson
 from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove, amplified, lone_mass
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.distributions import AtomLaw, GaussianLaw, GeometricLaw, RhoLaw, pure_law
+from sourdine.core.distributions import (
+    AtomLaw,
+    GaussianLaw,
+    GeometricLaw,
+    LossDistribution,
+    RhoLaw,
+    pure_law,
+)
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Laplace
@@ -27,6 +34,15 @@ def test_a_sampled_gaussian_against_integration(rate: float, mu: float) -> None:
     for epsilon in EPSILONS:
         assert loss.remove.profile(epsilon) == pytest.approx(integrated(mixed, alone, epsilon), abs=1e-11)
         assert loss.add.profile(epsilon) == pytest.approx(integrated(alone, mixed, epsilon), abs=1e-11)
+
+
+@pytest.mark.parametrize("base", [GaussianLaw(0.7), AtomLaw([-1.0, 2.0], [0.3, 0.6], [0.6, 0.3], 0.1)])
+def test_both_tails_at_once_are_each_of_them(base: LossDistribution) -> None:
+    losses = np.array([-700.0, -1.5, -0.01, 0.0, 0.02, 1.0, 650.0])
+    for law in (PoissonRemove(base, 0.2), PoissonAdd(base, 0.2)):
+        for pair, alone in zip(law.both(losses), (law.survival(losses), law.cumulative(losses)), strict=True):
+            assert np.array_equal(pair.p, alone.p)
+            assert np.array_equal(pair.q, alone.q)
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 3)])

@@ -69,6 +69,7 @@ _RELATIONS = {
     Sampler.CYCLIC: (Neighbours.ZERO_OUT, Neighbours.REPLACE),
 }
 _HALF = Fraction(1, 2)  # of a replacement: two clipped gradients may pull opposite ways
+_TIGHT = PLD()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,10 +244,8 @@ def steps_cost(
     group: int = 1,
 ) -> PldCost:
     """Many steps, each with a fresh Poisson batch."""
-    accountant = PLD()
-    return accountant.repeat(
-        accountant.lift(step_loss(noise_multiplier, sampling_rate, neighbours, group)), steps
-    )
+    loss = step_loss(noise_multiplier, sampling_rate, neighbours, group)
+    return _TIGHT.repeat(_TIGHT.lift(loss), steps)
 
 
 def dpsgd_epsilon(

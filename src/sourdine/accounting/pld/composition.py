@@ -58,7 +58,7 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
         low = _below(
             known, lattice if known is laws else _lattice(known, known_scouts, step, tilt), step, tilt
         )
-        lower = low.epsilon(delta)
+        lower = low.epsilon(delta, upper)
         before, best = best, _ordered("epsilon", max(best.lower, lower - shift), upper)
         if best.width <= width or (known is not laws and before.width - best.width < width / 2):
             break  # what is open between two laws no lattice can close

@@ -18,7 +18,8 @@ from sourdine.core.distributions import Floats
 _OUTSIDE = 1e-8  # what may lie outside the window, or be folded into it, beside what decides delta
 _DEEPEST = 600.0  # the logarithm by which weights may fall over a window
 _PIECES = np.linspace(0.0, 1.0, 17)
-_CUTS = np.arange(64) / 64
+_CUTS = 16  # parts of a window in which a crossing is first looked for
+_NEAR = (0, *(sign * 4**k for k in range(12) for sign in (1, -1)))  # places around a guess
 _RATES = np.geomspace(0.02, 2.0, 20)
 _FEW_ATOMS = np.geomspace(1, 40, 8)
 _TRIES = 6
@@ -71,14 +72,14 @@ class LossSum:
         total += self._below(epsilon) if self.pessimistic else -self._folded(epsilon)
         return min(1.0, max(0.0, total))
 
-    def epsilon(self, delta: float) -> float:
-        """Where the profile crosses delta, or a bound on it."""
+    def epsilon(self, delta: float, near: float | None = None) -> float:
+        """Where the profile crosses delta, or a bound on it; `near` is a guess of it, for speed alone."""
         if self.pessimistic:
             last = self.start + (self.length - 1) * self.step
-            return math.inf if self.delta(last) > delta else self._crossing(delta)
+            return math.inf if self.delta(last) > delta else self._crossing(delta, near)
         if delta < self.beyond:
             return math.inf
-        epsilon = self._crossing(delta)
+        epsilon = self._crossing(delta, near)
         for _ in range(_TRIES):  # what is folded grows downwards: give way until it is paid for
             if epsilon <= self.start:
                 return -math.inf
@@ -95,25 +96,34 @@ class LossSum:
             return False
         return self._folded(epsilon) <= _LITTLE * self._inside(epsilon)
 
-    def _crossing(self, delta: float) -> float:
-        """Where what lies inside and at infinity falls to delta; the start if it does so before."""
-        places = np.array([0, self.length - 1])
-        if self._inside(self.start) + self.beyond <= delta:
-            return self.start
-        while places[1] - places[0] > 1:
-            few = _CUTS[:: -(-64 // int(places[1] - places[0]))]
-            places = np.append((places[0] + (places[1] - places[0]) * few).astype(np.int64), places[1])
-            above = np.flatnonzero(
-                self._profile(places[1:-1], places[1:-1] * self.step) + self.beyond > delta
-            )
-            last = int(above[-1]) + 1 if len(above) else 0
-            places = places[last : last + 2]
-        first, second = (float(sums[0]) for sums in self._weighed(places[1:]))
-        gap = first - (delta - self.beyond) * math.exp(min(700.0, -self.scale))
-        low, high = (float(place) * self.step for place in places)
-        if not (gap > 0 and second > 0):  # too small for floats to say where in this step
-            return self.start + (high if self.pessimistic else low)
-        return self.start + min(max(math.log(gap / second), low), high)
+    def _crossing(self, delta: float, near: float | None = None) -> float:
+        """Where what lies inside and at infinity falls to delta; the start if it does so before.
+
+        Of the places that are asked, the last above delta and the one after it stay. The next are close to
+        where the logarithm of the profile would cross if it were straight between those two.
+        """
+        end = self.length - 1
+        if near is not None and self.start < near < self.start + end * self.step:
+            places = _around(0, round((near - self.start) / self.step), end)
+        else:
+            places = np.append(np.arange(0, end, -(-end // _CUTS) or 1), end)
+        while True:
+            first, second = self._weighed(places)
+            profile = self._excess(first, second, places * self.step)
+            if places[0] == 0 and profile[0] + self.beyond <= delta:
+                return self.start
+            over = np.flatnonzero(profile[:-1] + self.beyond > delta)
+            left = int(over[-1]) if len(over) else 0
+            right = min(left + 1, len(places) - 1)
+            low, high = int(places[left]), int(places[right])
+            if high - low <= 1:
+                break
+            places = _closer(low, high, (profile[left], profile[right]), delta - self.beyond)
+        gap = float(first[right]) - (delta - self.beyond) * math.exp(min(700.0, -self.scale))
+        slope = float(second[right])
+        if not (gap > 0 and slope > 0):  # too small for floats to say where in this step
+            return self.start + (high if self.pessimistic else low) * self.step
+        return self.start + min(max(math.log(gap / slope), low * self.step), high * self.step)
 
     def _inside(self, epsilon: float) -> float:
         """What the masses of the window say."""
@@ -130,7 +140,9 @@ class LossSum:
 
     def _profile(self, places: NDArray[np.int64], heights: Floats) -> Floats:
         """delta at heights above the start, from the masses at these places and above."""
-        first, second = self._weighed(places)
+        return self._excess(*self._weighed(places), heights)
+
+    def _excess(self, first: Floats, second: Floats, heights: Floats) -> Floats:
         excess = np.maximum(first - second * np.exp(np.minimum(heights, 700.0)), 0.0)
         return excess * math.exp(min(700.0, self.scale))
 
@@ -169,6 +181,21 @@ class LossSum:
             np.minimum(self.scale - self.order * (epsilon - self.start) + exponents, 700.0)
         )
         return weights
+
+
+def _closer(low: int, high: int, profile: tuple[float, float], delta: float) -> NDArray[np.int64]:
+    """Places between two, dense where the profile should cross delta."""
+    above, beneath = profile
+    guess = (low + high) // 2
+    if above > delta > beneath > 0:
+        guess = low + round((high - low) * math.log(above / delta) / math.log(above / beneath))
+    return _around(low, guess, high)
+
+
+def _around(low: int, guess: int, high: int) -> NDArray[np.int64]:
+    """Places between two, more and more of them towards a guess, with the middle and both ends."""
+    near = {guess + by for by in _NEAR if low < guess + by < high}
+    return np.array(sorted({low, (low + high) // 2, high} | near))
 
 
 def convolve(
@@ -227,11 +254,11 @@ def ever(chances: list[tuple[float, int]]) -> float:
     return max(0.0, -math.expm1(sum(count * math.log1p(-chance) for chance, count in chances)))
 
 
-def _log_sums(masses: Floats, exponents: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        weighted = exponents + np.log(masses)
-    top = weighted.max(axis=1, keepdims=True)
-    sums: Floats = np.log(np.sum(np.exp(weighted - top), axis=1)) + top[:, 0]
+def _log_sums(logs: Floats, exponents: Floats) -> Floats:
+    """Logarithms of sums of masses times e^exponents, from the logarithms of the masses."""
+    weighted = exponents + logs
+    top = weighted.max(axis=1)
+    sums: Floats = np.log(np.exp(weighted - top[:, None]).sum(axis=1)) + top
     return sums
 
 
@@ -265,10 +292,12 @@ def _tails(
         rates = np.concatenate([_FEW_ATOMS / span, order * np.array([0.3, 0.6, 0.9]), rates])
     up, down = np.zeros(len(rates)), np.zeros(len(rates))
     for part, (_, masses, mean) in zip(parts, tilted, strict=True):
-        exponents = np.outer(rates, part.places * step - mean)
+        exponents = rates[:, None] * (part.places * step - mean)
+        with np.errstate(divide="ignore"):
+            logs = np.log(masses)
         rounding = part.count * (8 * ULP * (8 + rates * span) + _mass_error(part, step, order))
-        up += part.count * _log_sums(masses, exponents) + rounding
-        down += part.count * _log_sums(masses, -exponents) + rounding
+        up += part.count * _log_sums(logs, exponents) + rounding
+        down += part.count * _log_sums(logs, -exponents) + rounding
     mean = sum(part.count * mean for part, (_, _, mean) in zip(parts, tilted, strict=True))
     return Tails(mean, rates, up, down)
 
@@ -284,11 +313,11 @@ def reach(
     """
     need = np.asarray(math.log(1 / _OUTSIDE) + spare)[..., None]
     order = np.asarray(order)[..., None]
-    high = np.min((up + need) / (rates + order), axis=-1)
+    high = ((up + need) / (rates + order)).min(axis=-1)
     weighed = np.minimum(rates, order) * high[..., None]
-    low = np.min((down + need - weighed) / rates, axis=-1)
-    lap = np.min((up + need) / rates, axis=-1) - high  # from above the top back to the mean
-    near = np.min((down + 2) / rates, axis=-1)
+    low = ((down + need - weighed) / rates).min(axis=-1)
+    lap = ((up + need) / rates).min(axis=-1) - high  # from above the top back to the mean
+    near = ((down + 2) / rates).min(axis=-1)
     return high, np.maximum(low, np.where(order[..., 0] > 0, np.maximum(lap, near), low))
 
 

@@ -27,22 +27,26 @@ from sourdine.core.distributions import Floats, LossDistribution, Pair
 
 _ULP = 2.0**-52
 _END = 8  # how many points from an end of the law its outermost atom may lie
+_GRID = np.linspace(0.0, 1.0, 65)
 _TURNS = 30  # how often shares are cut before everything is rounded
 SHIFT = 1e-13  # the points of `below` stand this much lower than they say, so that rounding cannot raise one
 
 
 def above(law: LossDistribution, losses: Floats) -> tuple[Floats, float]:
     """Masses at these losses and at infinity, of a law whose profile is nowhere below."""
-    p, q, slack_p, slack_q = _bins(law, losses)
+    over, under = law.both(losses)
+    (p, slack_p), (q, slack_q) = _difference(over.p, under.p), _difference(over.q, under.q)
     p = p + slack_p
     q = np.maximum(q - slack_q, 0)
-    up = (p - np.exp(np.minimum(losses[:-1], 700.0)) * q) / -np.expm1(-np.diff(losses))  # less is safe
+    up = (p - np.exp(np.minimum(losses[:-1], 700.0)) * q) / -np.expm1(
+        losses[:-1] - losses[1:]
+    )  # less is safe
     up = np.clip(up, 0, p)
     masses = np.zeros(len(losses))
     masses[:-1] = p - up
     masses[1:] += up
-    masses[0] += float(law.cumulative(losses[0]).p) * (1 + 4 * _ULP)  # what lies lower is moved up
-    return masses, float(law.survival(losses[-1]).p) * (1 + 4 * _ULP)
+    masses[0] += float(under.p[0]) * (1 + 4 * _ULP)  # what lies lower is moved up
+    return masses, float(over.p[-1]) * (1 + 4 * _ULP)
 
 
 def below(law: LossDistribution, losses: Floats) -> Floats:
@@ -88,7 +92,8 @@ def _log_ratio(masses: Pair) -> Floats:
 def _cut(good: Callable[[Floats], NDArray[np.bool_]], start: float, end: float) -> float:
     """The place nearest to the start where it is good, between a start and an end."""
     for _ in range(3):
-        grid = np.linspace(start, end, 65)
+        grid = start + (end - start) * _GRID
+        grid[-1] = end
         k = int(np.argmax(good(grid)))
         start, end = grid[max(k - 1, 0)], grid[k]
     return float(end)
@@ -123,7 +128,7 @@ def _settle(p: Floats, q: Floats, x: Floats) -> Floats:
 
 def _bins(law: LossDistribution, edges: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Masses under P and Q of (edge, next edge], and how far floats may err in them."""
-    over, under = law.survival(edges), law.cumulative(edges)
+    over, under = law.both(edges)
     p, slack_p = _difference(over.p, under.p)
     q, slack_q = _difference(over.q, under.q)
     return p, q, slack_p, slack_q

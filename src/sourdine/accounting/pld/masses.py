@@ -102,7 +102,8 @@ class _Series:
         return _Weight.of(self, self.rate, 1), _Weight.of(self, self.rate + self.step, -1)
 
     def weighed(self, places: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        turned = np.exp(2j * math.pi / self.length * (np.outer(self.frequencies, places) % self.length))
+        angles = 2 * math.pi / self.length * (np.outer(self.frequencies, places) % self.length)
+        turned = np.cos(angles) + 1j * np.sin(angles)  # quicker than a complex exponential
         first, second = (weight.sums(places, turned) for weight in self._weights)
         deep = (self.rate + self.step) * places > _FLOATS  # the second sum may have been lost to underflow
         return np.where(deep & (self.error < 0), 0.0, first), np.where(deep, 0.0, second)

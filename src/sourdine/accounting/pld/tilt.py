@@ -6,6 +6,7 @@ Nothing rests on the guess but how wide a bracket is, and how long it takes.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,12 @@ class Look:
     losses: Floats
     masses: Floats
     count: int
+
+    @cached_property
+    def logs(self) -> Floats:
+        """The logarithms of the masses, far below any that counts where there is none."""
+        logs: Floats = np.log(np.maximum(self.masses, 1e-320))
+        return logs
 
 
 class Tilt(NamedTuple):
@@ -58,13 +65,15 @@ def tilt_for(looks: list[Look], delta: float) -> Tilt:
     logs, means, deviations = _moments(looks, orders)
     gains = _log_gains(orders) + logs - log_delta
     sharp = gains - orders * (gains[0] / orders[0]) <= _SPARE
+    sharp[0] = True
+    orders, logs, means, deviations = orders[sharp], logs[sharp], means[sharp], deviations[sharp]
     spare = np.maximum(logs - orders * means - log_delta, 0.0)
     rates = _SIGNED / np.maximum(deviations, 1e-9 / best)[:, None]
     moved = _logs(looks, (orders[:, None] + rates).ravel()).reshape(rates.shape)
     moved -= logs[:, None] + rates * means[:, None]
     half = len(_RATES)
-    lengths = np.sum(reach(rates[:, :half], moved[:, :half], moved[:, half:], orders, spare), axis=0)
-    chosen = int(np.argmin(np.where(sharp, lengths, np.inf)))
+    up, down = reach(rates[:, :half], moved[:, :half], moved[:, half:], orders, spare)
+    chosen = int(np.argmin(up + down))
     return Tilt(float(orders[chosen]), best, float(spare[chosen]))
 
 
@@ -105,7 +114,7 @@ def _moments(looks: list[Look], orders: Floats, *, logs_only: bool = False) -> t
     logs, means, variances = np.zeros((3, len(orders)))
     for look in looks:
         losses, count = look.losses, look.count
-        exponents = np.outer(orders, losses) + np.log(np.maximum(look.masses, 1e-320))
+        exponents = orders[:, None] * losses + look.logs
         top = exponents.max(axis=1)
         weights = np.exp(exponents - top[:, None])
         total = weights.sum(axis=1)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sourdine.accounting.accountant import exactly
 from sourdine.core import check
@@ -39,13 +39,22 @@ class PoissonRemove(LossDistribution):
 
     def survival(self, loss: ArrayLike) -> Pair:
         whole, at = self._at(loss)
-        above = self.base.survival(at)
-        p = (1 - self.rate) * above.q + self.rate * above.p
-        return Pair(np.where(whole, 1.0, p), np.where(whole, 1.0, above.q))
+        return self._above(whole, self.base.survival(at))
 
     def cumulative(self, loss: ArrayLike) -> Pair:
         whole, at = self._at(loss)
-        below = self.base.cumulative(at)
+        return self._below(whole, self.base.cumulative(at))
+
+    def both(self, loss: ArrayLike) -> tuple[Pair, Pair]:
+        whole, at = self._at(loss)
+        above, below = self.base.both(at)
+        return self._above(whole, above), self._below(whole, below)
+
+    def _above(self, whole: NDArray[np.bool_], above: Pair) -> Pair:
+        p = (1 - self.rate) * above.q + self.rate * above.p
+        return Pair(np.where(whole, 1.0, p), np.where(whole, 1.0, above.q))
+
+    def _below(self, whole: NDArray[np.bool_], below: Pair) -> Pair:
         q = below.q + self._lone  # what the base never gives with the unit now has the loss log(1 - q)
         p = (1 - self.rate) * q + self.rate * below.p
         return Pair(np.where(whole, 0.0, p), np.where(whole, 0.0, q))
@@ -54,7 +63,7 @@ class PoissonRemove(LossDistribution):
     def _lone(self) -> float:
         return lone_mass(self.base)
 
-    def _at(self, loss: ArrayLike) -> tuple[np.ndarray, Floats]:
+    def _at(self, loss: ArrayLike) -> tuple[NDArray[np.bool_], Floats]:
         """Where everything lies above, and the base's loss log((e^l - 1 + q)/q) elsewhere."""
         loss = np.asarray(loss, float)
         shifted = np.expm1(np.minimum(loss, 600.0)) + self.rate
@@ -82,13 +91,22 @@ class PoissonAdd(LossDistribution):
 
     def survival(self, loss: ArrayLike) -> Pair:
         none, at = self._at(loss)
-        above = self.base.survival(at)
-        q = (1 - self.rate) * above.p + self.rate * above.q
-        return Pair(np.where(none, 0.0, above.p), np.where(none, 0.0, q))
+        return self._above(none, self.base.survival(at))
 
     def cumulative(self, loss: ArrayLike) -> Pair:
         none, at = self._at(loss)
-        below = self.base.cumulative(at)
+        return self._below(none, self.base.cumulative(at))
+
+    def both(self, loss: ArrayLike) -> tuple[Pair, Pair]:
+        none, at = self._at(loss)
+        above, below = self.base.both(at)
+        return self._above(none, above), self._below(none, below)
+
+    def _above(self, none: NDArray[np.bool_], above: Pair) -> Pair:
+        q = (1 - self.rate) * above.p + self.rate * above.q
+        return Pair(np.where(none, 0.0, above.p), np.where(none, 0.0, q))
+
+    def _below(self, none: NDArray[np.bool_], below: Pair) -> Pair:
         q = (1 - self.rate) * below.p + self.rate * below.q
         return Pair(np.where(none, 1.0, below.p), np.where(none, 1.0 - self.rate * self._lone, q))
 
@@ -96,7 +114,7 @@ class PoissonAdd(LossDistribution):
     def _lone(self) -> float:
         return lone_mass(self.base)
 
-    def _at(self, loss: ArrayLike) -> tuple[np.ndarray, Floats]:
+    def _at(self, loss: ArrayLike) -> tuple[NDArray[np.bool_], Floats]:
         """Where nothing lies above, and the base's loss -log((e^-l - 1 + q)/q) elsewhere."""
         loss = np.asarray(loss, float)
         shifted = np.expm1(np.minimum(-loss, 600.0)) + self.rate
