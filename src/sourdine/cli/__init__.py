@@ -9,11 +9,13 @@ import typer
 def main() -> None:
     """The `sourdine` command."""
     from sourdine.cli.shared.app import soften_streams
+    from sourdine.cli.shared.heartbeat import HEARTBEAT
     from sourdine.cli.verbs import VERBS, asked_for, make_app
 
     soften_streams()
     completing = "_SOURDINE_COMPLETE" in os.environ  # what a shell asks for may be any verb
-    make_app(VERBS if completing else asked_for(sys.argv[1:]))()
+    with HEARTBEAT.working():
+        make_app(VERBS if completing else asked_for(sys.argv[1:]))()
 
 
 def __getattr__(name: str) -> typer.Typer:

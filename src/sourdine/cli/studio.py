@@ -7,6 +7,7 @@ import typer
 
 from sourdine.cli.release import PublishedRelease, publish
 from sourdine.cli.shared import show
+from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ def studio(
     if place.is_file():
         name = place.resolve().name
         first = f"spec/{name if name.endswith('.toml') else desk.start(name)}"
-    serve(desk, first=first, port=port, browser=browser, tell=show.lines)
+    with HEARTBEAT.quiet():
+        serve(desk, first=first, port=port, browser=browser, tell=show.lines)
 
 
 def _synthesize(specification: "Specification", folder: Path, watch: "Watch") -> object:

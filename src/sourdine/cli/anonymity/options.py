@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from sourdine.cli.shared import show
+from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.cli.shared.parse import number
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
@@ -137,6 +138,6 @@ def bar(label: str) -> Iterator[Watch]:
         yield lambda done: lines.tell(f"{label}: {100 * done:.0f} %")
         return
     columns = TextColumn(label), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as shown:
+    with HEARTBEAT.quiet(), Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task(label, total=1.0)
         yield lambda done: shown.update(task, completed=done)

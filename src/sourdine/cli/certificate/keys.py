@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sourdine.cli.shared import show
+from sourdine.cli.shared.heartbeat import ask_passphrase
 from sourdine.cli.shared.parse import AsJson
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
@@ -42,7 +43,7 @@ def keys(
         raise InvalidParameter(f"{public} exists already, without {private.name}. Choose another name.")
     show.refuse_existing([public], "Use it, or choose another name.")
     if again := private.exists():
-        pair = SigningKey.read(private, lambda: str(typer.prompt("Passphrase", hide_input=True)))
+        pair = SigningKey.read(private, ask_passphrase)
     else:
         secret = _new_passphrase() if passphrase else None
         pair = SigningKey.generate(base.name)
@@ -62,7 +63,7 @@ def grouped(text: str) -> str:
 
 
 def _new_passphrase() -> str:
-    passphrase = str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=True))
+    passphrase = ask_passphrase(twice=True)
     if not passphrase.strip():
         raise InvalidParameter("A passphrase of nothing protects nothing. Give some words.")
     return passphrase

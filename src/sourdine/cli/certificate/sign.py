@@ -8,6 +8,7 @@ import typer
 
 from sourdine.cli.certificate.verify import LedgerFile, ReleasePath
 from sourdine.cli.shared import show
+from sourdine.cli.shared.heartbeat import ask_passphrase
 from sourdine.cli.shared.parse import AsJson
 from sourdine.core.errors import InvalidParameter, LedgerError
 
@@ -44,7 +45,7 @@ def sign(
             f"This release is not as it was published, so it is not signed: {wrong[0].words} To see all that "
             f"is wrong: sourdine certificate verify {quote(str(path))}"
         )
-    pair = SigningKey.read(key, lambda: str(typer.prompt("Passphrase", hide_input=True)))
+    pair = SigningKey.read(key, ask_passphrase)
     signature = sign_content(verification.content, pair, pair.name if name is None else name)
     try:
         place = add_signature(verification.place, signature)

@@ -9,6 +9,7 @@ import typer
 
 from sourdine.cli.collect.tokens import read_private
 from sourdine.cli.shared import show
+from sourdine.cli.shared.heartbeat import ask_passphrase
 from sourdine.cli.shared.parse import AsJson, number, read_json
 from sourdine.core import check, disk
 from sourdine.core.errors import InvalidParameter
@@ -93,7 +94,7 @@ def announce(
         tokens="" if tokens is None else public_text(read_private(tokens).public_key()),
         delta=number(owner, "delta", delta, Fraction(1, 10**15), Fraction(1, 100)),
     )
-    keys = [SigningKey.read(path, lambda: str(typer.prompt("Passphrase", hide_input=True))) for path in key]
+    keys = [SigningKey.read(path, ask_passphrase) for path in key]
     signed = SignedAnnouncement.sign(announcement, *keys)
     try:
         with disk.shared():  # it is for everybody

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sourdine.cli.shared import show
+from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
@@ -109,4 +110,5 @@ def serve(
     show.line(f"Listening on http://{where}:{taken_port}")
     show.line(f"Results: http://127.0.0.1:{shown}/")
     sys.stdout.flush()  # whoever waits for this through a pipe waits no longer
-    run(settings, sockets, workers=workers, proxies=proxy or ())
+    with HEARTBEAT.quiet():
+        run(settings, sockets, workers=workers, proxies=proxy or ())

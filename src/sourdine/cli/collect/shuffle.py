@@ -8,6 +8,7 @@ import typer
 
 from sourdine.cli.collect.serve import Proxies, StorePlace, shared_key
 from sourdine.cli.shared import show
+from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
@@ -75,4 +76,5 @@ def shuffle(
         show.line(f"{each.announcement.fingerprint}  {each.announcement.question.name}")
     show.line(f"Shuffling on http://{where}:{sockets[0].getsockname()[1]}")
     sys.stdout.flush()  # whoever waits for this through a pipe waits no longer
-    run(settings, sockets, proxies=proxy or ())
+    with HEARTBEAT.quiet():
+        run(settings, sockets, proxies=proxy or ())

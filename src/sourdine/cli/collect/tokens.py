@@ -8,6 +8,7 @@ import typer
 
 from sourdine.cli.collect.serve import Proxies
 from sourdine.cli.shared import show
+from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.cli.shared.parse import AsJson, lines_of
 from sourdine.core import check, disk
 from sourdine.core.errors import InvalidParameter
@@ -92,7 +93,8 @@ def issue(
     show.line(f"Issuing on http://{where}:{sockets[0].getsockname()[1]}")
     sys.stdout.flush()  # whoever waits for this through a pipe waits no longer
     keys = {announcement.fingerprint: private}
-    run(IssuerSettings(used, keys, tuple(origin or ()), rate), sockets, proxies=proxy or ())
+    with HEARTBEAT.quiet():
+        run(IssuerSettings(used, keys, tuple(origin or ()), rate), sockets, proxies=proxy or ())
 
 
 def read_private(path: Path) -> "RSAPrivateKey":

@@ -22,6 +22,7 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
+from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.escaping import has_shape, tame
@@ -81,9 +82,12 @@ def _cell(text: str) -> Text:
 def progress(label: str, things: Sequence[T]) -> Iterable[T]:
     """The things, with a bar on stderr while they are taken, or plain lines where it is no terminal."""
     console = Console(file=sys.stderr)
-    if console.is_terminal:
-        return track(things, escape(tame(label)), console=console, transient=True)
-    return _in_lines(label, things)
+    return _in_a_bar(label, things, console) if console.is_terminal else _in_lines(label, things)
+
+
+def _in_a_bar(label: str, things: Sequence[T], console: Console) -> Iterator[T]:
+    with HEARTBEAT.quiet():
+        yield from track(things, escape(tame(label)), console=console, transient=True)
 
 
 def _in_lines(label: str, things: Sequence[T]) -> Iterator[T]:
@@ -91,6 +95,7 @@ def _in_lines(label: str, things: Sequence[T]) -> Iterator[T]:
     for done, thing in enumerate(things):
         lines.tell(f"{label}: {done:,} of {len(things):,}")
         yield thing
+    HEARTBEAT.doing("")
 
 
 class Lines:
@@ -102,9 +107,11 @@ class Lines:
     def tell(self, text: str) -> None:
         """Say how far it is, if the last word was long ago."""
         now = time.monotonic()
+        HEARTBEAT.doing(text)
         if now - self._last >= _PAUSE:
             self._last = now
             line(text, aside=True)
+            HEARTBEAT.spoke()
 
 
 def line(text: str = "", *, aside: bool = False) -> None:

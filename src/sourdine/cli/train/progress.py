@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sourdine.cli.shared import show
+from sourdine.cli.shared.heartbeat import HEARTBEAT
 
 if TYPE_CHECKING:
     from sourdine.learning.result import Progress as Reached
@@ -38,7 +39,7 @@ def training_bar(label: str) -> "Iterator[ReportProgress]":
         TextColumn("{task.fields[words]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    with HEARTBEAT.quiet(), Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(label, total=None, words="")
 
         def move(now: "Reached") -> None:
@@ -97,6 +98,6 @@ def sweep_bar(sweep: "Sweep") -> Iterator[SweepBar]:
         TextColumn("{task.completed}/{task.total} steps"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    with HEARTBEAT.quiet(), Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("sweep", total=sweep.steps)
         yield SweepBar(sweep, lambda label, done: bar.update(task, description=label, completed=done))
