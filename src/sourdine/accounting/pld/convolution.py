@@ -109,7 +109,7 @@ class LossSum:
             places = np.append(np.arange(0, end, -(-end // _CUTS) or 1), end)
         while True:
             first, second = self._weighed(places)
-            profile = self._excess(first, second, places * self.step)
+            profile = self._excess(first, second, places.astype(np.float64) * self.step)
             if places[0] == 0 and profile[0] + self.beyond <= delta:
                 return self.start
             over = np.flatnonzero(profile[:-1] + self.beyond > delta)
