@@ -14,8 +14,14 @@ def main() -> None:
 
     soften_streams()
     completing = "_SOURDINE_COMPLETE" in os.environ  # what a shell asks for may be any verb
-    with HEARTBEAT.working():
+    with HEARTBEAT.working(_tell):
         make_app(VERBS if completing else asked_for(sys.argv[1:]))()
+
+
+def _tell(text: str) -> None:
+    from sourdine.cli.shared import show  # it draws tables, and takes longer to load than quick commands take
+
+    show.line(text, aside=True)
 
 
 def __getattr__(name: str) -> typer.Typer:

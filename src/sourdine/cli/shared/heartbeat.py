@@ -7,7 +7,7 @@ what it is at and for how long, and then after pauses twice as long each, up to 
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import typer
 
@@ -45,12 +45,12 @@ class Heartbeat:
             self.spoke()
 
     @contextlib.contextmanager
-    def working(self) -> Iterator[None]:
+    def working(self, tell: Callable[[str], None]) -> Iterator[None]:
         """Speak up now and then until the work is done."""
         done = threading.Event()
         self.doing("")
         self.spoke()
-        thread = threading.Thread(target=self._speak_up, args=(done, time.monotonic()), daemon=True)
+        thread = threading.Thread(target=self._speak_up, args=(done, tell), daemon=True)
         thread.start()
         try:
             yield
@@ -58,26 +58,20 @@ class Heartbeat:
             done.set()
             thread.join()
 
-    def _speak_up(self, done: threading.Event, start: float) -> None:
-        pause = self._first
+    def _speak_up(self, done: threading.Event, tell: Callable[[str], None]) -> None:
+        start, pause = time.monotonic(), self._first
         while not done.wait(max(self._spoken + pause - time.monotonic(), self._first / 4)):
             now = time.monotonic()
             with self._lock:
                 if self._silent or now < self._spoken + pause:
                     continue
                 with contextlib.suppress(OSError, ValueError):  # nobody reads stderr any more
-                    _tell(self._words(now - start))
+                    tell(self._words(now - start))
             self.spoke()
             pause = min(2 * pause, self._longest)
 
     def _words(self, seconds: float) -> str:
         return f"{self._label or 'at work'}, {seconds:,.0f} s so far"
-
-
-def _tell(text: str) -> None:
-    from sourdine.cli.shared import show  # it draws tables, and takes longer to load than quick commands take
-
-    show.line(text, aside=True)
 
 
 HEARTBEAT = Heartbeat()
