@@ -5,7 +5,8 @@ import pytest
 import torch
 from scipy.special import kolmogorov, ndtr
 
-from sourdine.core.randomness.bits import Bits
+from sourdine.core import threads
+from sourdine.core.randomness.branches import BLOCK
 from sourdine.learning.noise.normal import gaussian, make_noisy_means
 from sourdine.testing import ScriptedBits, SeededBits
 
@@ -79,19 +80,31 @@ def test_shapes(shape: tuple[int, ...]) -> None:
     assert len(found.unique()) >= 0.98 * found.numel()
 
 
+class Counted:
+    """Words that are never the same, and how many were asked for."""
+
+    secure = False
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def words(self, count: int, /) -> np.ndarray:
+        self.asked += count
+        return SeededBits(self.asked).words(count)
+
+
 def test_every_word_is_new() -> None:
-    class Counted:
-        secure = False
-        asked = 0
-
-        def words(self, count: int, /) -> np.ndarray:
-            self.asked += count
-            return SeededBits(self.asked).words(count)
-
     bits = Counted()
-    held: Bits = bits
-    gaussian(torch.Size((600_001,)), held)
-    assert bits.asked == 300_001
+    gaussian(torch.Size((60_001,)), bits)
+    assert bits.asked == 30_001
+
+
+def test_every_block_of_many_has_a_key_of_its_own() -> None:
+    bits = Counted()
+    drawn = gaussian(torch.Size((2 * BLOCK + 1,)), bits)
+    assert bits.asked == 3 * 4  # words of a key
+    assert not bool((drawn[:BLOCK] == drawn[BLOCK : 2 * BLOCK]).float().mean() > 1e-5)
+    assert len(drawn.unique()) > 0.95 * len(drawn)
 
 
 def test_the_system_never_repeats() -> None:
@@ -106,14 +119,11 @@ def test_noisy_means_are_sums_and_the_same_noise_over_a_count() -> None:
     assert all(torch.allclose(one, other, atol=1e-6) for one, other in zip(sums, expected, strict=True))
 
 
-def test_what_a_seed_draws_depends_on_no_threads() -> None:
-    before, found = torch.get_num_threads(), []
-    try:
-        for threads in (1, 2):
-            torch.set_num_threads(threads)
-            found.append(gaussian(torch.Size((300_001,)), SeededBits(6)))
-    finally:
-        torch.set_num_threads(before)
+def test_what_a_seed_draws_depends_on_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for processors in (1, 3):
+        monkeypatch.setattr(threads, "processors", lambda count=processors: count)
+        found.append(gaussian(torch.Size((2 * BLOCK + 77,)), SeededBits(6)))
     assert torch.equal(*found)
 
 
