@@ -31,8 +31,10 @@ def reseed(bits: Bits) -> None:
     other devices are made of a counter and a key of 64 bits.
     """
     drawn = bits.words(1 + _WORDS // 2)
-    torch.manual_seed(int(drawn[0] >> 1))  # of all devices
-    state = torch.get_rng_state().numpy()
+    seed = int(drawn[0] >> 1)
+    if torch.accelerator.is_available():
+        torch.manual_seed(seed)  # of all devices, which takes a millisecond
+    state = torch.Generator().manual_seed(seed).get_state().numpy()  # it has drawn nothing ahead
     begin = np.zeros(_BEGIN // 4, np.int32)
     begin[2:4] = 1  # one is left before the whole state is made anew, and it was seeded
     state[:_BEGIN] = begin.view(np.uint8)

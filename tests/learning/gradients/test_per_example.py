@@ -10,7 +10,6 @@ from sourdine.learning.gradients.per_example import (
     Lookup,
     Outer,
     PerExample,
-    is_small,
     products,
     together,
 )
@@ -99,8 +98,6 @@ def test_a_table_and_a_matrix_stay_products() -> None:
 
 
 def test_small_gradients_are_made_and_large_ones_are_not() -> None:
-    assert is_small(25, 256, 32)
-    assert not is_small(1, 25088, 512)
     a, g = torch.randn(2, 1, 9, 5), torch.randn(2, 1, 9, 4)
     assert isinstance(products(a, g, torch.Size((4, 5))), GradientRows)
     assert isinstance(products(a[:, :, :1], g[:, :, :1], torch.Size((4, 5))), Outer)

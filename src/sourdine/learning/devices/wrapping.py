@@ -86,10 +86,12 @@ def plain_calls(model: nn.Module) -> Iterator[None]:
         for layer in model.modules():
             if isinstance(layer, DistributedDataParallel):
                 stack.enter_context(_put(layer, "forward", layer.module.__call__))
-            elif any(value.requires_grad for value in layer.parameters()):
+                continue
+            called = layer.__dict__.get("_compiled_call_impl") is not None
+            if (called or _is_compiled(layer)) and any(value.requires_grad for value in layer.parameters()):
                 if _is_compiled(layer) and (inner := layer._modules[_COMPILED]) is not None:
                     stack.enter_context(_put(layer, "forward", inner.__call__))
-                if layer.__dict__.get("_compiled_call_impl") is not None:
+                if called:
                     stack.enter_context(_put(layer, "_compiled_call_impl", None))
         yield
 

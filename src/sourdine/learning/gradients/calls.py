@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -54,9 +55,9 @@ class Noted(Call):
     def wanted(self) -> Sequence[GradientEdge]:
         return self.edges
 
-    @property
+    @cached_property
     def _inputs(self) -> list[Tensor]:
-        return tensors((self.args, self.kwargs))
+        return tensors(self.args, self.kwargs)
 
     def rows_each(self, examples: int) -> int:
         inputs = self._inputs
@@ -115,9 +116,11 @@ class Copied(Call):
         }
 
 
-def tensors(arguments: object) -> list[Tensor]:
+def tensors(args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[Tensor]:
     """All tensors in what a layer is given."""
-    return [each for each in tree_leaves(arguments) if isinstance(each, Tensor)]
+    if not kwargs and all(isinstance(each, Tensor) for each in args):  # as a rule; trees take long to walk
+        return [each for each in args if isinstance(each, Tensor)]
+    return [each for each in tree_leaves((args, dict(kwargs))) if isinstance(each, Tensor)]
 
 
 def wide(tensor: Tensor) -> Tensor:

@@ -182,13 +182,17 @@ def _noted(owner: Owner, calls: list[Call]) -> Iterator[None]:
         begun.append(next_number())
 
     def note(layer: nn.Module, args: tuple[object, ...], kwargs: dict[str, object], out: object) -> object:
-        out = tree_map_only(Tensor, _rooted, out)
+        out = _rooted(out) if isinstance(out, Tensor) else tree_map_only(Tensor, _rooted, out)
         span = range(begun.pop(), next_number())
         results = outputs(out)
         if not any(each.requires_grad for each in results):
             return out  # it was run without gradients on purpose
-        versions = tuple(each._version for each in tensors((args, kwargs)))
-        positional, named = tree_map_only(Tensor, torch.Tensor.detach, (args, kwargs))
+        given = tensors(args, kwargs)
+        versions = tuple(each._version for each in given)
+        if len(given) == len(args) and not kwargs:
+            positional, named = tuple(each.detach() for each in given), kwargs
+        else:
+            positional, named = tree_map_only(Tensor, torch.Tensor.detach, (args, kwargs))
         sources = [each for each in results if each.requires_grad]
         calls.append(
             Noted(
@@ -270,7 +274,7 @@ def _replaced(owner: Owner, calls: list[Call], *, check: bool) -> Iterator[None]
                 f"The layer '{owner.where}' ({type(layer).__name__}) has no rule here and torch cannot take "
                 "its gradients one example at a time. Replace it, or freeze it."
             ) from problem
-        axes = tensors((args, kwargs))[0].ndim
+        axes = tensors(args, kwargs)[0].ndim
         calls.append(Copied(layer, owner.where, owner.names, copies, axes))
         return output
 

@@ -212,4 +212,6 @@ def one_by_one(
 
 def outputs(result: object) -> list[Tensor]:
     """The tensors of real numbers that a layer gives."""
+    if isinstance(result, Tensor):
+        return [result] if result.is_floating_point() else []
     return [each for each in tree_leaves(result) if isinstance(each, Tensor) and each.is_floating_point()]

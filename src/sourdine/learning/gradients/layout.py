@@ -65,7 +65,7 @@ def _noted(
 def _watched(layers: Mapping[str, nn.Module], calls: list[tuple[str, Lengths]]) -> Iterator[None]:
     def watch(where: str, layer: nn.Module) -> torch.utils.hooks.RemovableHandle:
         def note(layer: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
-            calls.append((where, tuple(len(each) for each in tensors((args, kwargs)) if each.ndim)))
+            calls.append((where, tuple(len(each) for each in tensors(args, kwargs) if each.ndim)))
 
         return layer.register_forward_pre_hook(note, with_kwargs=True)
 

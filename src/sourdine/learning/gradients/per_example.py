@@ -3,8 +3,8 @@
 Clipping needs the norm of every example's gradient, and training needs a weighted sum of them. Both can be
 had from the inputs of a layer and the gradients at its outputs (Goodfellow 2015; Bu, Wang, Zha, Karypis
 2023), so that the gradients themselves, one copy of the parameter for each example, need not exist. Where
-they are hardly larger than what they are made of, they are made once: the sum then weighs the very numbers
-that were measured.
+they are hardly larger than what they are made of, and it is quicker (`cost`), they are made once: the sum
+then weighs the very numbers that were measured.
 """
 
 from abc import ABC, abstractmethod
@@ -14,6 +14,8 @@ from functools import cached_property, reduce
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+from sourdine.learning.gradients import cost
 
 _CHUNK = 1 << 20  # numbers that are made at a time where all at once would not stay in the cache
 _BLOCK = 512
@@ -157,15 +159,11 @@ class Lookup(PerExample):
         return Outer(self._g.unsqueeze(1), chosen.unsqueeze(1), torch.Size((self._rows, self._g.shape[-1])))
 
 
-def is_small(places: int, inputs: int, outputs: int) -> bool:
-    """Whether the gradients of a matrix are at most twice as large as what they are made of."""
-    return inputs * outputs <= 2 * places * (inputs + outputs)
-
-
 def products(a: Tensor, g: Tensor, shape: torch.Size) -> PerExample:
-    """Gradients that are sums of products (`Outer`), made whole if they are small."""
+    """Gradients that are sums of products (`Outer`), made whole if that is quicker."""
     outer = Outer(a, g, shape)
-    return GradientRows(outer.whole()) if is_small(a.shape[2], a.shape[3], g.shape[3]) else outer
+    use = cost.MatrixUse(a.shape[0], a.shape[1], a.shape[2], a.shape[3], g.shape[3])
+    return GradientRows(outer.whole()) if cost.quickest(use) is cost.Route.COPIES else outer
 
 
 def together(parts: Sequence[PerExample]) -> PerExample:

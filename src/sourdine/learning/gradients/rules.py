@@ -11,19 +11,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sourdine.learning.gradients import cost
 from sourdine.learning.gradients.per_example import (
     GradientRows,
     Lookup,
     Outer,
     PerExample,
-    is_small,
     products,
 )
 
 Rule = Callable[[Any, Tensor, Tensor], Mapping[str, PerExample]]
 RULES: dict[type[nn.Module], Rule] = {}
 _CHUNK = 1 << 21  # numbers of windows that are cut out at a time
-_FEW = 1 << 15  # weights of a convolution up to which examples as groups were the quickest where measured
 
 
 def rule(*kinds: type[nn.Module]) -> Callable[[Rule], Rule]:
@@ -54,24 +53,28 @@ def convolution(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d, a: Tensor, g: Tensor) 
     outputs = g.reshape(examples, groups, shape[0] // groups, -1)
     bias = GradientRows(outputs.sum(3).flatten(1))
     inputs, places = prod(shape[1:]), outputs.shape[3]
-    if not is_small(places, inputs, outputs.shape[2]):
-        windows = _windows(layer, _padded(layer, a))
-        return {"weight": Outer(windows, outputs.transpose(2, 3), shape), "bias": bias}
-    if a.dtype == torch.float32 and a.device.type == "cpu" and shape.numel() <= _FEW:
+    use = cost.MatrixUse(examples, groups, places, inputs, outputs.shape[2], prod(layer.kernel_size))
+    plain = a.dtype == torch.float32 and a.device.type == "cpu"  # for which examples as groups are quick
+    route = cost.quickest(use, tuple(cost.Route) if plain else (cost.Route.COPIES, cost.Route.GHOST))
+    if route is cost.Route.GROUPS:
         return {"weight": GradientRows(_by_examples_as_groups(layer, a, g)), "bias": bias}
-    a, gradients = _padded(layer, a), a.new_empty(examples, groups, outputs.shape[2], inputs)
+    a = _padded(layer, a)
+    if route is cost.Route.GHOST:
+        windows = _windows(layer, a).transpose(2, 3)
+        return {"weight": Outer(windows, outputs.transpose(2, 3), shape), "bias": bias}
+    gradients = a.new_empty(examples, groups, outputs.shape[2], inputs)
     size = max(1, _CHUNK // (groups * places * inputs))
     for start in range(0, examples, size):
         some = slice(start, start + size)
-        torch.matmul(outputs[some], _columns(layer, a[some]).transpose(2, 3), out=gradients[some])
+        torch.matmul(outputs[some], _windows(layer, a[some]).transpose(2, 3), out=gradients[some])
     return {"weight": GradientRows(gradients.reshape(examples, *shape)), "bias": bias}
 
 
 def _by_examples_as_groups(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d, a: Tensor, g: Tensor) -> Tensor:
     """The gradients of a batch as those of one example with so many more groups of channels.
 
-    oneDNN takes about as long for them as for their sum, a tenth (of one channel a group) to a half of what
-    cutting out windows takes, unless there are many weights: then it takes long to put them in order.
+    oneDNN takes about as long for them as for their sum, unless there are many weights: then it takes long to
+    put them in order.
     """
     a, shape = _padded(layer, a), layer.weight.shape
     rows = len(a) * shape[0]
@@ -99,24 +102,20 @@ def _padded(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d, a: Tensor) -> Tensor:
     return functional.pad(a, around) if any(around) else a
 
 
-def _columns(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d, a: Tensor) -> Tensor:
-    """The windows of padded images: example, group, number, place."""
-    if a.ndim != 4:  # torch cuts them out of pictures only
-        return _windows(layer, a).transpose(2, 3)
-    cut = functional.unfold(a, layer.kernel_size, layer.dilation, 0, layer.stride)
-    return cut.view(len(a), layer.groups, -1, cut.shape[2])
-
-
 def _windows(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d, a: Tensor) -> Tensor:
-    """The windows of padded images: example, group, place, number."""
+    """The windows of padded images: example, group, number, place.
+
+    Places come last, so that whole rows of an image are copied: half of the time that `functional.unfold`
+    takes, and a tenth of that with numbers last.
+    """
     for axis, (size, stride, gap) in enumerate(
         zip(layer.kernel_size, layer.stride, layer.dilation, strict=True), start=2
     ):
         a = a.unfold(axis, gap * (size - 1) + 1, stride)[..., ::gap]  # channels, places..., window...
     axes = len(layer.kernel_size)
     split = a.view(len(a), layer.groups, -1, *a.shape[2:])
-    order = (0, 1, *range(3, 3 + axes), 2, *range(3 + axes, 3 + 2 * axes))
-    return split.permute(order).reshape(len(a), layer.groups, -1, prod(layer.weight.shape[1:]))
+    order = (0, 1, 2, *range(3 + axes, 3 + 2 * axes), *range(3, 3 + axes))
+    return split.permute(order).reshape(len(a), layer.groups, prod(layer.weight.shape[1:]), -1)
 
 
 @rule(nn.Embedding)

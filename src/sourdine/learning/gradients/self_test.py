@@ -124,32 +124,46 @@ class _Comparison:
     ) -> None:
         self._model, self._losses, self._batch = model, losses, batch
         self._tolerance, self._remedy = tolerance, remedy
-        self._rows, self._each_loss = _one_by_one(model, losses, batch)
-        if not all(bool(torch.isfinite(each).all()) for each in self._rows.values()):
+        self._lengths, self._largest, self._each_loss = _measured(model, losses, batch)
+        if not all(math.isfinite(each) for each in (*self._lengths, self._largest)):
             raise InvalidParameter(f"The gradients of a rehearsal are not finite. {remedy}")
 
     def check(self, way: GradientWay) -> None:
         """Refuse a way that gives other sums: with every example clipped, or with none."""
-        for norm in _norms(self._rows):
+        for norm in _norms(self._lengths):
+            expected = self._sums([norm / max(each, norm) for each in self._lengths])
             sums = ClippedSums(self._model, Flat(norm=norm), way).add_up(self._losses, self._batch)
-            self._compare(sums, _clipped(self._rows, norm))
+            self._compare(sums, expected)
 
     def check_alone(self, reason: str) -> None:
         """Refuse a model that is another one for a single example than for a batch, with the reason given."""
         whole = self._losses(*self._batch)
-        wanted = {name: value for name, value in self._model.named_parameters() if name in self._rows}
+        wanted = _trained(self._model)
         gradients: Sequence[Tensor | None] = torch.autograd.grad(
             whole.sum(), list(wanted.values()), allow_unused=True
         )
         off = float((whole.detach() - self._each_loss).abs().max())
         same = off <= self._tolerance * max(1.0, float(self._each_loss.abs().max()))
-        sums = {name: each.double().sum(0) for name, each in self._rows.items()}
-        close = self._tolerance * max(float(each.abs().max()) for each in self._rows.values())
+        sums = self._sums([1.0] * len(self._each_loss))
+        close = self._tolerance * self._largest
         for name, gradient in zip(wanted, gradients, strict=True):
             plain = torch.zeros_like(sums[name]) if gradient is None else gradient.to_dense().double()
             same = same and float((plain - sums[name]).abs().max()) <= close * len(self._each_loss)
         if not same:
             raise InvalidParameter(reason)
+
+    def _sums(self, weights: Sequence[float]) -> dict[str, Tensor]:
+        """The gradients of the examples one by one, each times its weight, added up."""
+        total = {
+            name: torch.zeros_like(value, dtype=torch.promote_types(value.dtype, torch.float32))
+            for name, value in _trained(self._model).items()
+        }
+        for weight, (gradients, _) in zip(
+            weights, _one_by_one(self._model, self._losses, self._batch), strict=True
+        ):
+            for name, each in gradients.items():
+                total[name].add_(each, alpha=weight)
+        return total
 
     def _compare(self, ours: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
         close = self._tolerance * max(float(each.abs().max()) for each in expected.values())
@@ -181,13 +195,18 @@ def _check_buffers(model: nn.Module, run: Callable[[], object]) -> None:
             )
 
 
+def _trained(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value for name, value in model.named_parameters() if value.requires_grad}
+
+
 def _one_by_one(
     model: nn.Module, losses: Callable[..., Tensor], batch: Tree
-) -> tuple[dict[str, Tensor], Tensor]:
-    """The gradients of the examples by plain backward passes, a row for each, and their losses."""
-    wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
-    rows: dict[str, list[Tensor]] = {name: [] for name in wanted}
-    each_loss: list[Tensor] = []
+) -> Iterator[tuple[dict[str, Tensor], Tensor]]:
+    """The gradients of the examples by plain backward passes, and their losses.
+
+    One at a time: those of all examples together may take more memory than training does.
+    """
+    wanted = _trained(model)
     for i in range(count_of(batch)):
         each = losses(*part_of(batch, i, i + 1))
         if each.ndim != 1:
@@ -195,37 +214,41 @@ def _one_by_one(
                 "The loss of a batch of one example must be a row of one number, as for any other batch: a "
                 "run may draw one. A squeeze() without an axis takes too many away. Use squeeze(1)."
             )
-        each_loss.append(each.detach())
         gradients: Sequence[Tensor | None] = torch.autograd.grad(
             each.sum(), list(wanted.values()), allow_unused=True
         )
-        for (name, value), gradient in zip(wanted.items(), gradients, strict=True):
-            rows[name].append(torch.zeros_like(value) if gradient is None else gradient.to_dense())
-    return {name: torch.stack(each) for name, each in rows.items()}, torch.cat(each_loss)
+        yield (
+            {
+                name: gradient.to_dense()
+                for name, gradient in zip(wanted, gradients, strict=True)
+                if gradient is not None
+            },
+            each.detach(),
+        )
 
 
-def _lengths(rows: Mapping[str, Tensor]) -> Tensor:
-    squares = [each.reshape(len(each), -1).double().square().sum(1) for each in rows.values()]
-    return torch.stack(squares).sum(0).sqrt()
+def _measured(
+    model: nn.Module, losses: Callable[..., Tensor], batch: Tree
+) -> tuple[list[float], float, Tensor]:
+    """The lengths of the examples' gradients, the largest number in them, and the losses."""
+    lengths, largest, each_loss = [], 0.0, []
+    for gradients, loss in _one_by_one(model, losses, batch):
+        norms = [float(torch.linalg.vector_norm(each, dtype=torch.float64)) for each in gradients.values()]
+        lengths.append(math.sqrt(sum(each * each for each in norms)))
+        most = [float(torch.linalg.vector_norm(each, ord=math.inf)) for each in gradients.values()]
+        largest = max([largest, *most])
+        each_loss.append(loss)
+    return lengths, largest, torch.cat(each_loss)
 
 
-def _norms(rows: Mapping[str, Tensor]) -> tuple[float, float]:
+def _norms(lengths: Sequence[float]) -> tuple[float, float]:
     """A norm that every example is clipped to, and one that none is.
 
     Sums without clipping hide whose gradient is whose; with it, that others make one longer or shorter.
     """
-    lengths = [each for each in _lengths(rows).tolist() if 0 < each < math.inf] or [1.0]
-    low, high = (min(max(each, 2.0**-40), 2.0**40) for each in (min(lengths) / 2, 2 * max(lengths)))
+    known = [each for each in lengths if 0 < each < math.inf] or [1.0]
+    low, high = (min(max(each, 2.0**-40), 2.0**40) for each in (min(known) / 2, 2 * max(known)))
     return low, high
-
-
-def _clipped(rows: Mapping[str, Tensor], norm: float) -> dict[str, Tensor]:
-    """The sum of the gradients, each clipped to a norm."""
-    weights = norm / _lengths(rows).clamp(min=norm)
-    return {
-        name: torch.tensordot(weights, each.to(weights.dtype), dims=1).to(torch.float32)
-        for name, each in rows.items()
-    }
 
 
 @contextmanager

@@ -25,15 +25,19 @@ class LstmSteps(torch.autograd.Function):
         cells, shown = inner.new_empty(steps + 1, examples, size), inner.new_empty(steps, examples, size)
         outputs, back = torch.empty_like(shown), across.t()
         cells[0] = c
+        # all views at once: made in turn they take as long as the arithmetic of small layers
+        now, before, after, tanh, out = (each.unbind(0) for each in (gates, cells, cells[1:], shown, outputs))
+        two, candidate, open_ = (each.unbind(0) for each in gates.split((2 * size, size, size), dim=2))
+        taken, keep = (each.unbind(0) for each in gates[:, :, : 2 * size].chunk(2, dim=2))
         for t in range(steps):
-            now = gates[t].addmm_(h, back)
-            now[:, : 2 * size].sigmoid_()
-            candidate = now[:, 2 * size : 3 * size].tanh_()
-            now[:, 3 * size :].sigmoid_()
-            torch.mul(now[:, size : 2 * size], cells[t], out=cells[t + 1])
-            cells[t + 1].addcmul_(now[:, :size], candidate)
-            torch.tanh(cells[t + 1], out=shown[t])
-            h = torch.mul(now[:, 3 * size :], shown[t], out=outputs[t])
+            now[t].addmm_(h, back)
+            two[t].sigmoid_()
+            candidate[t].tanh_()
+            open_[t].sigmoid_()
+            torch.mul(keep[t], before[t], out=after[t])
+            after[t].addcmul_(taken[t], candidate[t])
+            torch.tanh(after[t], out=tanh[t])
+            h = torch.mul(open_[t], tanh[t], out=out[t])
         ctx.save_for_backward(gates, cells, shown, across)
         return outputs, cells[-1].clone()
 
@@ -51,13 +55,17 @@ class LstmSteps(torch.autograd.Function):
         by_gate, by_cell = shown * _slope(open_), open_ * (1 - shown.square())
         at_gates = gates.new_empty(steps, examples, 4, size)
         dc, dh = at_cell.clone(), torch.zeros_like(at_cell)
+        at_three, at_last = at_gates[:, :, :3].unbind(0), at_gates[:, :, 3].unbind(0)
+        at_all, wide = at_gates.view(steps, examples, -1).unbind(0), dc.unsqueeze(1)
+        views = (each.unbind(0) for each in (at_outputs, by_cell, by_gate, factors, keep))
+        at_output, cell_by, gate_by, factor, kept = views
         for t in range(steps - 1, -1, -1):
-            dh = dh.add_(at_outputs[t])
-            dc.addcmul_(dh, by_cell[t])
-            torch.mul(dc.unsqueeze(1), factors[t], out=at_gates[t, :, :3])
-            torch.mul(dh, by_gate[t], out=at_gates[t, :, 3])
-            dc.mul_(keep[t])
-            dh = torch.mm(at_gates[t].view(examples, -1), across)
+            dh.add_(at_output[t])
+            dc.addcmul_(dh, cell_by[t])
+            torch.mul(wide, factor[t], out=at_three[t])
+            torch.mul(dh, gate_by[t], out=at_last[t])
+            dc.mul_(kept[t])
+            torch.mm(at_all[t], across, out=dh)
         return at_gates.view(steps, examples, -1), dh, dc, None
 
 

@@ -43,13 +43,18 @@ class LayerWalk:
     ) -> Iterator[tuple[str, PerExample]]:
         """The gradients of the matrices and what is added to them, by their names."""
         at_inner = at_outer = self._whole(gradients[0], self.shape)
+        shift = later = GradientRows(at_inner.sum(1))
         if self.outer:
             step = torch.Size((self.shape[0], self.shape[2]))
             at_outer = torch.stack([self._whole(each, step) for each in gradients[1:]], dim=1)
-        for side, a, g in (("ih", self.inputs, at_inner), ("hh", self.states, at_outer)):
+            later = GradientRows(at_outer.sum(1))
+        for side, a, g, bias in (
+            ("ih", self.inputs, at_inner, shift),
+            ("hh", self.states, at_outer, later),
+        ):
             shape = layer.get_parameter(f"weight_{side}{self.suffix}").shape
             yield f"weight_{side}{self.suffix}", products(wide(a).unsqueeze(1), g.unsqueeze(1), shape)
-            yield f"bias_{side}{self.suffix}", GradientRows(g.sum(1))
+            yield f"bias_{side}{self.suffix}", bias
 
     def _whole(self, gradient: Tensor | None, shape: torch.Size) -> Tensor:
         if gradient is None:
