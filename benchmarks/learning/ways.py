@@ -65,26 +65,26 @@ def trials() -> Iterable[Trial]:
         yield Trial(
             f"linear {inputs}-{wide}, T {places}, B {batch}", layer, torch.randn(batch, places, inputs)
         )
-    for batch, size, c, o, options in (
-        (64, 28, 1, 16, {"kernel_size": 8, "stride": 2, "padding": 3}),
-        (64, 13, 16, 32, {"kernel_size": 4, "stride": 2}),
-        (64, 32, 3, 32, {"kernel_size": 3, "padding": 1}),
-        (32, 16, 32, 64, {"kernel_size": 3, "padding": 1}),
-        (32, 16, 32, 64, {"kernel_size": 3, "padding": 1, "stride": 2}),
-        (32, 8, 64, 64, {"kernel_size": 3, "padding": 1}),
-        (32, 8, 64, 128, {"kernel_size": 3, "padding": 1}),
-        (16, 8, 128, 256, {"kernel_size": 3, "padding": 1, "stride": 2}),
-        (16, 4, 256, 256, {"kernel_size": 3, "padding": 1}),
-        (32, 16, 64, 64, {"kernel_size": 1}),
-        (16, 8, 128, 256, {"kernel_size": 1}),
-        (32, 16, 64, 64, {"kernel_size": 3, "padding": 1, "groups": 64}),
-        (32, 32, 32, 32, {"kernel_size": 3, "padding": 1, "groups": 32}),
-        (32, 16, 64, 64, {"kernel_size": 3, "padding": 1, "groups": 8}),
-        (32, 16, 64, 128, {"kernel_size": 3, "padding": 1, "groups": 2}),
+    for batch, size, inputs, wide, kernel, stride, padding, groups in (
+        (64, 28, 1, 16, 8, 2, 3, 1),
+        (64, 13, 16, 32, 4, 2, 0, 1),
+        (64, 32, 3, 32, 3, 1, 1, 1),
+        (32, 16, 32, 64, 3, 1, 1, 1),
+        (32, 16, 32, 64, 3, 2, 1, 1),
+        (32, 8, 64, 64, 3, 1, 1, 1),
+        (32, 8, 64, 128, 3, 1, 1, 1),
+        (16, 8, 128, 256, 3, 2, 1, 1),
+        (16, 4, 256, 256, 3, 1, 1, 1),
+        (32, 16, 64, 64, 1, 1, 0, 1),
+        (16, 8, 128, 256, 1, 1, 0, 1),
+        (32, 16, 64, 64, 3, 1, 1, 64),
+        (32, 16, 32, 32, 3, 2, 1, 32),
+        (32, 16, 64, 64, 3, 1, 1, 8),
+        (32, 16, 64, 128, 3, 1, 1, 2),
     ):
-        told = ", ".join(f"{name.split('_')[0]} {value}" for name, value in options.items())
-        name = f"conv {c}-{o} on {size}x{size}, {told}, B {batch}"
-        yield Trial(name, nn.Conv2d(c, o, bias=False, **options), torch.randn(batch, c, size, size))
+        told = f"conv {inputs}-{wide}, {size}x{size}, kernel {kernel}/{stride}, groups {groups}, B {batch}"
+        window = nn.Conv2d(inputs, wide, kernel, stride, padding, groups=groups, bias=False)
+        yield Trial(told, window, torch.randn(batch, inputs, size, size))
     for words, wide in ((1000, 64), (8000, 256)):
         yield Trial(f"embedding {words}-{wide}, T 64, B 16", nn.Embedding(words, wide), _words(words))
     yield Trial("layer norm 256, T 128, B 16", nn.LayerNorm(256), torch.randn(16, 128, 256))

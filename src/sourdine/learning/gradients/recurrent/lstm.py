@@ -27,11 +27,11 @@ class LstmSteps(torch.autograd.Function):
         cells[0] = c
         # all views at once: made in turn they take as long as the arithmetic of small layers
         now, before, after, tanh, out = (each.unbind(0) for each in (gates, cells, cells[1:], shown, outputs))
-        two, candidate, open_ = (each.unbind(0) for each in gates.split((2 * size, size, size), dim=2))
-        taken, keep = (each.unbind(0) for each in gates[:, :, : 2 * size].chunk(2, dim=2))
+        taken, keep, candidate, open_ = (each.unbind(0) for each in gates.chunk(4, dim=2))
+        both = gates[:, :, : 2 * size].unbind(0)
         for t in range(steps):
             now[t].addmm_(h, back)
-            two[t].sigmoid_()
+            both[t].sigmoid_()
             candidate[t].tanh_()
             open_[t].sigmoid_()
             torch.mul(keep[t], before[t], out=after[t])
