@@ -52,7 +52,8 @@ reproduce: .venv/.dev
 	$(BIN)/sourdine reproduce all -o reproduced $(if $(DATA),--data $(DATA))
 	$(BIN)/python docs/generate/reproduced.py reproduced
 
-# The notebooks are executed; --strict makes a broken link an error.
+# The notebooks are executed, unless nothing that they depend on has changed since (.docs keeps what they made);
+# --strict makes a broken link an error.
 docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open site/index.html in a browser; for its search too: $(BIN)/python -m http.server -d site"
@@ -66,7 +67,7 @@ lock: build/.tools
 	build/tools/bin/python -m distribution.lock
 
 clean:
-	rm -rf .venv .bench .mutate site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .bench .mutate .docs site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps .base, .dev, .hub and .docs make a second run quick: pip runs again only when the requirements change.

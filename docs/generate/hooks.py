@@ -2,13 +2,17 @@
 
 import posixpath
 import re
+import time
 from pathlib import Path
+from typing import Any
 
+import kept
 from commands import commands_pages
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-from notebooks import execute
+from notebooks import Executed, execute
+from progress import Progress, tell
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -19,6 +23,7 @@ _MOVED = {
     "benchmarks/README.md": "measuring.md",
 }
 _NO_BENCHMARKS = "# Benchmarks\n\nThey were not run for this site: `make bench` writes this page.\n"
+_READING, _WRITING = Progress("reading page"), Progress("writing page")
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 
 
@@ -32,8 +37,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for group, text in commands_pages().items():
         place = f"reference/commands_{group}.md" if group else "reference/commands.md"
         files.append(File.generated(config, place, content=text))
-    for script in sorted((DOCS / "notebooks").glob("*.py")):
-        made = execute(script)
+    scripts = sorted((DOCS / "notebooks").glob("*.py"))
+    for number, script in enumerate(scripts, start=1):
+        made = _executed(script, f"notebook {number} of {len(scripts)}: {script.stem}")
         files.append(File.generated(config, f"notebooks/{script.stem}.md", content=made.markdown))
         files.append(File.generated(config, f"notebooks/{script.stem}.ipynb", content=made.notebook))
         for name, content in made.pictures.items():
@@ -41,8 +47,28 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def _executed(script: Path, label: str) -> Executed:
+    """What a notebook made: now, or before if it would be the same."""
+    if found := kept.find(script):
+        tell(f"{label}, kept from before")
+        return found
+    tell(label)
+    start = time.monotonic()
+    made = execute(script)
+    tell(f"{label}, done in {time.monotonic() - start:.0f} s")
+    kept.keep(script, made)
+    return made
+
+
+def on_page_context(context: Any, page: Page, config: MkDocsConfig, nav: Any) -> Any:
+    """Tell which page is written."""
+    _WRITING.step(page.file.src_uri, len(nav.pages))
+    return context
+
+
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Pages point to where their targets went."""
+    _READING.step(page.file.src_uri, len(files.documentation_pages()))
     source = f"docs/{page.file.src_uri}"
     if page.file.src_uri in _MOVED.values():  # its links were seen to when it was moved
         return markdown
