@@ -2,6 +2,7 @@
 
 import math
 import random
+import threading
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +15,7 @@ from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import PrivacyUnit
+from sourdine.frames.engines.spark import InSpark
 from sourdine.frames.statistics import binned as levels_module
 from sourdine.tables import Table
 from sourdine.tables.release import _carry_out
@@ -134,6 +136,63 @@ def test_few_rows_a_question_make_no_difference(spark: Any, monkeypatch: pytest.
     monkeypatch.setattr(levels_module, "MOST_ROWS", 200)
     found = answered(spark.createDataFrame(table), PrivacyUnit(name="person"), asked)
     assert repr(found) == repr(answered(table, PrivacyUnit(name="person"), asked))
+
+
+RAISING = {  # at one record, which the error quotes
+    "raised": "IF(id = 3, raise_error('731731'), id)",
+    "text": "CAST(IF(id = 3, '731731x', '1') AS INT)",
+    "overflow": "CAST(IF(id = 3, 731731731731, id) AS INT)",
+    "sum": "IF(id = 3, 9223372036854731731L, id) + 200000L",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", RAISING)
+@pytest.mark.parametrize("form", ["sql", "columns"])
+def test_no_log_of_pyspark_quotes_a_record(
+    spark: Any, kind: str, form: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Afterwards the session logs errors of others as before, as its own kind of error."""
+    functions = pytest.importorskip("pyspark.sql.functions")
+    errors = pytest.importorskip("pyspark.errors")
+    frame = spark.sql(f"SELECT {RAISING[kind]} AS x FROM range(5)")
+    if form == "columns":
+        frame = spark.range(5).select(functions.expr(RAISING[kind]).alias("x"))
+    columns = {"x": {"type": "integer", "lower": 0, "upper": 9}}
+    table = Table(frame, unit="person", columns=columns)
+    plan = table.plan({"name": "n", "ask": ["count", {"sum": "x"}]}, epsilon=1)
+    with pytest.raises(SourdineError, match="could not be read to its end") as caught:
+        _carry_out(plan, table.source, bits=SeededBits(3))
+    assert "731731" not in str(caught.value) + "".join(capfd.readouterr())
+    with pytest.raises(errors.PySparkException, match="731731"):
+        frame.collect()
+
+
+@pytest.mark.slow
+def test_pyspark_logs_errors_of_others_as_before(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    """Also those of a column, and while another thread is at a question of ours."""
+    errors = pytest.importorskip("pyspark.errors")
+    records = spark.range(5)
+    engine = InSpark(records, ["id"])
+    frames = [spark.sql("SELECT CAST('731731x' AS INT)"), records.select(records["id"] / 0)]
+    waiting, done = threading.Event(), threading.Event()
+
+    def ask() -> None:
+        with engine._lending("SELECT 1", {}):
+            waiting.set()
+            done.wait(60)
+
+    other = threading.Thread(target=ask)
+    other.start()
+    waiting.wait(60)
+    for frame in frames:
+        with pytest.raises(errors.PySparkException):
+            frame.collect()
+    done.set()
+    other.join()
+    logged = capfd.readouterr().err
+    assert "CAST_INVALID_INPUT" in logged
+    assert "DIVIDE_BY_ZERO" in logged
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import re
 import secrets
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -41,7 +42,8 @@ _KINDS = {
     "geography": "GEOMETRY",
     "void": "NULL",
 }
-_WORDS = "DataFrameQueryContextLogger"  # where PySpark writes out what a cluster raises
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")  # where PySpark writes out what is raised
+_ASKING = ContextVar("asking", default=False)  # whether this thread is at a question of ours
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:-]*")
 _CONTROLS = r"[\x00-\x1f\x7f]"
 _RECORDS = 1 << 40  # more than a table has, so that sums of smaller numbers than 2^22 fit in 64 bits
@@ -225,17 +227,31 @@ class InSpark:
         Meanwhile PySpark does not write out errors, whose words may tell about records.
         """
         names = {name: f"{name}_{secrets.token_hex(8)}" for name in side_tables}
-        words = logging.getLogger(_WORDS)
-        before, words.disabled = words.disabled, True
+        for logger in _LOGGERS:
+            _logger(logger).addFilter(_passes)
+        asking = _ASKING.set(True)
         try:
             for name, columns in side_tables.items():
                 self._session.createDataFrame(_rows(columns)).createOrReplaceTempView(names[name])
                 sql = re.sub(rf"\b{name}\b", names[name], sql)
             yield sql
         finally:
-            words.disabled = before
+            _ASKING.reset(asking)
             for name in names.values():
                 _forget(self._session, name)
+
+
+def _logger(name: str) -> logging.Logger:
+    """A logger of PySpark, of its own class: with another one PySpark could not write to it later."""
+    from pyspark.logger import PySparkLogger
+
+    logger: logging.Logger = PySparkLogger.getLogger(name)
+    return logger
+
+
+def _passes(record: logging.LogRecord) -> bool:
+    """Whether PySpark may write out an error: never one of our questions, always those of other threads."""
+    return not _ASKING.get()
 
 
 def _rows(columns: Mapping[str, NDArray[Any]]) -> Any:
