@@ -1,3 +1,4 @@
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -97,6 +98,21 @@ def test_what_was_tampered_with_is_red_and_its_claims_are_doubted(
     text = page.read_text(encoding="utf-8")
     assert ">RED<" in text
     assert "☐ may be published" not in text
+
+
+def test_files_that_nobody_vouches_for_are_not_said_to_be_as_published(case: SignedRelease) -> None:
+    assert "files are as signed, to the last letter" in show(case.folder, "--key", case.public)[1]
+    answers, certificate = case.folder / "answers.csv", case.folder / "certificate.json"
+    before = hashlib.sha256(answers.read_bytes()).hexdigest()
+    answers.write_bytes(answers.read_bytes()[::-1])  # as long as it was
+    after = hashlib.sha256(answers.read_bytes()).hexdigest()
+    certificate.write_text(certificate.read_text().replace(before, after))
+    (case.folder / "certificate.signatures.json").unlink()
+    code, out, _ = show(case.folder, "--ledger", case.ledger)
+    assert code == 0
+    assert "as the certificate says, to the last letter" in out
+    assert "Only a signature shows whether the certificate was changed along with them." in out
+    assert "as published" not in out
 
 
 def test_nothing_is_told_from_a_record_that_was_changed(case: SignedRelease) -> None:

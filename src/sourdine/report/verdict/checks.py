@@ -66,7 +66,13 @@ def check_files(verification: Verification, others: Sequence[Discrepancy]) -> Re
         return ReleaseCheck(name, CheckOutcome.OPEN, words)
     many = f"{counted(len(files.same), 'file')} {'is' if len(files.same) == 1 else 'are'}"
     more = ", and nothing was added" if verification.certificate.complete else ""
-    words = f"{many} as published, to the last letter{more}."
+    if verification.of_keys(SignatureStanding.VALID):
+        words = f"{many} as signed, to the last letter{more}."
+    else:
+        words = (
+            f"{many} as the certificate says, to the last letter{more}. Only a signature shows whether the "
+            "certificate was changed along with them."
+        )
     return ReleaseCheck(name, CheckOutcome.PASSED, words)
 
 
