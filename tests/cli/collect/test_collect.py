@@ -1,6 +1,8 @@
 """The verbs of a collector around a server: announce, status, export, close, prune."""
 
 import json
+import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,22 @@ def test_serve_refuses_what_is_no_announcement(place: Path) -> None:
     code, _, err = run("collect", "serve", place / "work.json", "--port", 0)
     assert code == 2
     assert "sourdine collect announce" in err
+
+
+def test_serve_names_a_page_that_asks_each_question(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(_: object, sockets: list[socket.socket], **__: object) -> None:
+        for each in sockets:
+            each.close()
+
+    monkeypatch.setattr("sourdine.collector.processes.run", end)
+    announcement = place / "work.announcement.json"
+    announcement.write_text(announced().to_text(), encoding="utf-8")
+    code, out, err = run("collect", "serve", announcement, "--store", place / "r.db", "--port", 0)
+    assert code == 0, err
+    found = re.search(r"asks it: (http://127\.0\.0\.1:\d+)/client/demo\.html\?question=(\w{16})\n", out)
+    assert found, out
+    assert f"Listening on {found[1]}\n" in out
+    assert found[2] == WORK.fingerprint
 
 
 def test_a_page_of_files(place: Path) -> None:

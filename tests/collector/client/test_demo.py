@@ -54,6 +54,7 @@ def test_nothing_is_shown_of_a_report_before_there_is_one(browser: "Browser", se
         page.goto(f"{server.url}/client/demo.html")
         page.get_by_label("bicycle").wait_for()
         assert not page.locator("#sides").is_visible()
+        assert "about 65 send this answer" in page.locator("#chances").inner_text()  # e² / (e² + 4)
 
 
 @pytest.mark.parametrize(

@@ -104,10 +104,12 @@ def serve(
     for each in signed:
         there.register(each)
     there.close()
-    for each in signed:
-        show.line(f"{each.announcement.fingerprint}  {each.announcement.question.name}")
-    where = f"[{host}]" if ":" in host else host
-    show.line(f"Listening on http://{where}:{taken_port}")
+    at = f"http://{f'[{host}]' if ':' in host else host}:{taken_port}"
+    for each in (each.announcement for each in signed):
+        show.line(f"{each.fingerprint}  {each.question.name}")
+        if not each.tokens and not each.batch:  # which are answered elsewhere
+            show.line(f"  a page that asks it: {at}/client/demo.html?question={each.fingerprint}")
+    show.line(f"Listening on {at}")
     show.line(f"Results: http://127.0.0.1:{shown}/")
     sys.stdout.flush()  # whoever waits for this through a pipe waits no longer
     with HEARTBEAT.quiet():

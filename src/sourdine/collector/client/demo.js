@@ -68,6 +68,12 @@ function tellCost(question) {
   at("odds").textContent = `Epsilon is ${report} for this report and ${device} for all that this device will ever send on `
     + `this question. Whoever sees the report can change their odds between any two of your answers by a factor of at most `
     + `${Number(most.toPrecision(2))}, whatever else they know.`;
+  if (question.announcement.question.oracle.mechanism === "grr/1") {
+    const kept = Math.round(100 * odds / (odds + question.labels.length - 1));
+    at("chances").textContent = `Of 100 people who answer as you do, about ${kept} send this answer, and about ${100 - kept} `
+      + "another one, drawn at random.";
+    show("chances");
+  }
   at("signature").textContent = {
     verified: "The question is signed by whoever asks it, and the signature was checked.",
     unsupported: "This browser cannot check the signature of the question.",
