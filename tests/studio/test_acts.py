@@ -1,5 +1,6 @@
 """What the page does to a specification: whatever it says, it is kept, and can be changed as text."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -190,3 +191,60 @@ def test_code_leaves_nothing_out(browser: Browser, rich: str) -> None:
     browser.act(rich, "remove-question", query=2)
     browser.act(rich, "block", kind="hierarchies", name="place", value="")
     assert "joins=" not in dict(code_of("budget", sheet))["Python"]
+
+
+SHARES = """
+[table]
+source = "people.csv"
+
+[privacy]
+unit = "person"
+epsilon = 1
+
+[columns.age]
+type = "integer"
+lower = 0
+upper = 120
+
+[columns.sex]
+type = "category"
+keys = ["f", "m"]
+
+[columns.smoker]
+type = "flag"
+
+[columns.region]
+type = "text"
+
+[[queries]]
+name = "people"
+ask = ["count"]
+"""
+
+
+def fields(page: str) -> set[str]:
+    """The fields of the first statistic beside its column."""
+    return set(re.findall(r'id="_queries_0-ask0-(at_least|below|of)"', page))
+
+
+def test_a_share_begins_with_what_needs_no_condition_and_shows_the_fields_that_fit(
+    browser: Browser, folder: Path
+) -> None:
+    (folder / "shares.toml").write_text(SHARES)
+    browser.act("shares.toml", "ask", query=0, ask=0, part="kind", value="proportion")
+    assert browser.studio.desk.sheet("shares.toml").review.messages == {}
+    assert fields(browser.get("/spec/shares.toml").text) == set()
+    for column, wanted in (("age", {"at_least", "below"}), ("sex", {"of"}), ("smoker", set())):
+        browser.act("shares.toml", "ask", query=0, ask=0, part="column", value=column)
+        assert fields(browser.get("/spec/shares.toml").text) == wanted
+
+
+def test_the_budget_says_what_keeps_it_from_a_forecast(browser: Browser, folder: Path) -> None:
+    (folder / "shares.toml").write_text(SHARES)
+    browser.act("shares.toml", "by", query=0, column="region", value=True)
+    page = browser.get("/spec/shares.toml").text
+    budget = page[page.index("The forecast appears when") :]
+    assert '<a href="#questions" data-go="questions">Questions</a>: The query' in budget
+    assert "That takes a small delta" in budget[: budget.index("Delta, if any")]
+    browser.set("shares.toml", "/privacy/delta", "1e-6")
+    assert "The forecast appears when" not in browser.get("/spec/shares.toml").text

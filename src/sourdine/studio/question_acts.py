@@ -85,11 +85,12 @@ def _first(sheet: Sheet, kind: str) -> object:
     schema = sheet.review.schema
     of_keys = kind in ("contingency", "top")
     fits = ("category", "flag", "text", "date") if of_keys else ("integer", "real")
-    names = [
-        name
-        for name, column in (schema.columns.items() if schema else ())
-        if str(getattr(column, "type", "")) in fits
-    ]
+    types = {
+        name: str(getattr(column, "type", "")) for name, column in (schema.columns.items() if schema else ())
+    }
+    if kind == "proportion" and "flag" in types.values():
+        fits = ("flag",)  # the only type of which a share needs nothing more
+    names = [name for name, held in types.items() if held in fits]
     return names[:2] if kind == "contingency" else names[0] if names else ""
 
 

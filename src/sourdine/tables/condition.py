@@ -5,7 +5,15 @@ from collections.abc import Mapping
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.notation import block, either, setting
-from sourdine.frames.expressions import Among, ColumnValue, Expression, KeyKind, TruthKind, read_expression
+from sourdine.frames.expressions import (
+    Among,
+    ColumnValue,
+    Expression,
+    KeyKind,
+    NumberKind,
+    TruthKind,
+    read_expression,
+)
 from sourdine.frames.expressions.form import WORDS
 from sourdine.frames.schema import Schema
 
@@ -26,8 +34,13 @@ def check_condition(tree: Expression, schema: Schema, owner: str) -> None:
                     f"The query '{owner}' does not say which keys of the column '{name}' it is about. "
                     f"Name them, as in {_proportion()}."
                 ) from None
+            case Among(ColumnValue(name), (True,)) if isinstance(schema.kinds[name], NumberKind):
+                raise InvalidParameter(
+                    f"The query '{owner}' does not say which numbers of the column '{name}' it is about. "
+                    f"State at_least or below, such as {either('at_least=18', 'at_least = 18')}."
+                ) from None
         raise InvalidParameter(
-            f"The query '{owner}' has a condition that cannot be told. {problem}"
+            f"The query '{owner}' has a condition that does not fit its columns. {problem}"
         ) from None
     if not isinstance(kind, TruthKind):
         raise InvalidParameter(

@@ -1,13 +1,16 @@
 """The fifth step: what epsilon buys. Errors of every answer, noise on a made-up table, and odds."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 from sourdine.accounting.explain import explain_guarantee, sentences
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import counted
 from sourdine.core.text.notation import in_files
 from sourdine.studio.desk import Desk, Sheet
+from sourdine.studio.review import Message
 from sourdine.tables import Forecast, ReleasePlan
 from sourdine.tables.forecast import advice, forecasts, quality_forecast
 
@@ -20,7 +23,10 @@ def budget_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
     """The forecast at the declared epsilon."""
     specification = sheet.review.specification
     if specification is None:
-        return {"ready": False}
+        left = (
+            (step, sheet.review.of(step)) for step in ("table", "people", "columns", "questions", "budget")
+        )
+        return {"ready": False, "left": [(step, _left(messages)) for step, messages in left if messages]}
     plan = specification.plan()
     return {
         "ready": True,
@@ -29,6 +35,12 @@ def budget_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
         "targets": [(query.name, each.label) for query in plan.queries for each in query.ask],
         **forecast_view(plan),
     }
+
+
+def _left(messages: Sequence[Message]) -> str:
+    """What a step still lacks: its first mistake, or how many fields wait."""
+    wrong = [each.words for each in messages if not each.blank]
+    return wrong[0] if wrong else f"{counted(len(messages), 'field')} to fill in."
 
 
 def position_of(epsilon: float) -> int:

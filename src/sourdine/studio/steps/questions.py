@@ -42,6 +42,12 @@ EXTRAS = {"proportion": ("at_least", "below", "of")}  # others are as the exampl
 COLUMNS = ("other", "on", "weight")  # fields that name a column
 _NUMBERS, _KEYS = ("integer", "real"), ("category", "flag", "text", "date", "datetime", "integer")
 _OF_KEYS = ("contingency", "top")
+_CONDITIONS = {
+    "integer": ("at_least", "below"),
+    "real": ("at_least", "below"),
+    "category": ("of",),
+    "flag": (),
+}
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,7 @@ def questions_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
         "keys": [name for name, kind in types.items() if kind in _KEYS],
         "names": list(types),
         "of_keys": _OF_KEYS,
+        "proportions": {name: _CONDITIONS.get(kind, EXTRAS["proportion"]) for name, kind in types.items()},
         "unit": sheet.file.blocks.get("privacy", {}).get("unit", "person"),
         "waiting": bool(sheet.review.of("columns")),
         "example": _example(sheet.stem.rsplit("/", 1)[-1], types),
