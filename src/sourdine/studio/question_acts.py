@@ -84,7 +84,7 @@ def _first(sheet: Sheet, kind: str) -> object:
     """A column to begin with, of a type that fits."""
     schema = sheet.review.schema
     of_keys = kind in ("contingency", "top")
-    fits = ("category", "flag", "text", "date") if of_keys else ("integer", "real")
+    fits: Sequence[str] = ("category", "flag", "text", "date") if of_keys else ("integer", "real")
     types = {
         name: str(getattr(column, "type", "")) for name, column in (schema.columns.items() if schema else ())
     }
