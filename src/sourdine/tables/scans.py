@@ -42,7 +42,8 @@ def silence(missing: str) -> Iterator[None]:
     except Exception:
         raise SourdineError(
             f"The table could not be read to its end, so {missing}. What was charged stays charged, since "
-            "part of the table was seen. Check that its file is whole and that the disk has room."
+            "part of the table was seen. Check that its file is whole and that the disk has room; on Spark, "
+            "that the driver takes an answer with a row for each group (spark.driver.maxResultSize)."
         ) from None
 
 
