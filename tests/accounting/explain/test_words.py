@@ -65,6 +65,12 @@ def test_a_run_in_words() -> None:
     assert "is not the probability that the loss" in said
 
 
+def test_a_loss_above_epsilon_is_mostly_just_above_it() -> None:
+    said = sentences(explain_guarantee(1, 1e-5))[-1]
+    assert "may be as large as 0.74; but that the loss" in said  # e/(e + 1), and a little
+    assert said.endswith("exceeds ε + 1 has a probability of at most 1.6e-5.")  # 1e-5/(1 - 1/e)
+
+
 def test_a_weak_guarantee_is_called_one() -> None:
     said = sentences(explain_guarantee(17.14, 1e-10))
     assert "stops hardly anybody" in said[-1]

@@ -41,6 +41,12 @@ def test_every_cell_has_its_row_with_an_interval() -> None:
     assert "part of what was paid" in section.paragraphs[0]
 
 
+def test_single_intervals_that_miss_by_chance_raise_no_alarm() -> None:
+    for odd, calm in ((17, True), (250, False)):  # 17 is beyond an interval of 95 %, and noise explains it
+        (section,) = quality_section(quality(odd, "sex"), PrivacyUnit())
+        assert ("none of them is beyond what noise" in section.tables[0].note) is calm
+
+
 def test_of_units_it_says_how_much_counts() -> None:
     (section,) = quality_section(quality(0, "sex"), PrivacyUnit(name="patient", column="who"))
     assert (

@@ -18,10 +18,12 @@ from sourdine.frames.keys import Keys
 from sourdine.frames.opening import open_source
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding
+from sourdine.report.pages.methods import methods_section
 from sourdine.report.pages.page import Page
 from sourdine.report.pages.release import release_page
 from sourdine.tables import Answer, Specification
 from sourdine.tables.answers.estimate import GroupEstimate
+from sourdine.tables.query import columns_of
 from sourdine.tables.record import Record
 from sourdine.tables.release import release
 from sourdine.testing import SeededBits
@@ -226,6 +228,18 @@ def test_it_says_how_much_of_a_unit_counts_beside_each_finding(page: Page) -> No
     told = [figure.title for figure in found.figures] + list(found.points)
     assert [capped in each for each in told].count(False) == 1  # the number of patients itself
     assert all(capped in each for each in told if not each.startswith("Patients: "))
+
+
+def test_columns_that_nobody_asked_about_are_only_named(published: tuple[Record, Certificate]) -> None:
+    plan = published[0].specification.plan()
+    asked = columns_of(plan.queries, plan.schema)
+    few = plan.queries[:1]
+    section = methods_section(published[0], dataclasses.replace(plan, queries=few))
+    told = next(each for each in section.points if each.startswith("Declared too, but nothing was asked"))
+    left = set(asked) - set(columns_of(few, plan.schema))
+    assert left
+    assert all(name in told for name in left)
+    assert not any(point.startswith(f"{name}: ") for point in section.points for name in left)
 
 
 def test_noise_is_told_in_the_unit_of_its_column(published: tuple[Record, Certificate], page: Page) -> None:

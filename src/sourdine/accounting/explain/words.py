@@ -139,10 +139,12 @@ def alarms(explanation: Explanation, false_positives: float = 0.01) -> str:
 
 def about_delta(explanation: Explanation) -> str:
     """What delta is not."""
-    above = explanation.curve.exceeding(explanation.epsilon.upper)
+    epsilon, curve = explanation.epsilon.upper, explanation.curve
+    above, far = (plain(float(shorten_up(curve.exceeding(epsilon + more), 2))) for more in (0, 1))
     return (
         f"δ = {plain(explanation.delta)} is not the probability that the loss of an answer exceeds ε. From "
-        f"what is known here, that probability may be as large as {shorten_up(above, 2)}."
+        f"what is known here, that probability may be as large as {above}; but that the loss exceeds ε + 1 "
+        f"has a probability of at most {far}."
     )
 
 

@@ -11,6 +11,7 @@ from sourdine.tables import ReleasePlan
 from sourdine.tables.forecast import noise_words
 from sourdine.tables.quality.exact import CHECKED_WORDS
 from sourdine.tables.quality.private import value_words
+from sourdine.tables.query import columns_of
 from sourdine.tables.record import Record
 
 GAP = "\N{NO-BREAK SPACE}"
@@ -19,7 +20,12 @@ GAP = "\N{NO-BREAK SPACE}"
 def methods_section(record: Record, plan: ReleasePlan) -> Section:
     privacy = plan.privacy
     unit = plan.unit
-    points = [_about(name, column) for name, column in plan.schema.columns.items()]
+    used = columns_of(plan.queries, plan.schema)
+    columns = plan.schema.columns
+    asked = {name: held for name, held in columns.items() if name in used or isinstance(held, DERIVED)}
+    points = [_about(name, column) for name, column in asked.items()]
+    if others := [name for name in columns if name not in asked]:
+        points.append(f"Declared too, but nothing was asked about it: {', '.join(others)}.")
     if unit.column is None:
         points.append(f"Every record counts as one {unit.name}.")
     else:

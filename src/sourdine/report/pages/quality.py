@@ -26,12 +26,20 @@ def quality_section(quality: DataQuality | None, unit: PrivacyUnit) -> Iterator[
     value, low, high = quality.records
     whose = "" if unit.column is None else f" {_bounded(unit)}"
     rows = tuple(told_rows(quality))
+    calm = (
+        ""
+        if quality.warnings
+        else (
+            " Taken together, none of them is beyond what noise and a usual share of misfits explain; a "
+            "single interval may leave out the truth by chance."
+        )
+    )
     table = TextTable(
         name="quality",
         title="Records that did not fit",
         columns=("column", "what", "records", "lower", "upper", "share"),
         rows=rows,
-        note="The share is of all records; the file of data quality has its interval too.",
+        note=f"The share is of all records; the file of data quality has its interval too.{calm}",
     )
     yield Section(
         title="How well the data fits what was declared",
