@@ -46,6 +46,14 @@ def test_from_a_table_to_a_release(browser: Browser, whole: str, folder: Path) -
         assert ledger.status().spent == 1
 
 
+def test_a_crosstab_names_what_its_columns_are_of(browser: Browser, whole: str) -> None:
+    browser.act(whole, "block", kind="columns", name="region", value='type = "category"\nkeys = ["n", "s"]')
+    browser.act(whole, "by", query=0, column="region", value=True)
+    released(browser, whole)
+    page = browser.get(f"/spec/{whole}").text
+    assert '<th scope="colgroup" colspan="3">region</th>' in page  # two keys, and their sum
+
+
 def test_a_double_click_pays_once(browser: Browser, whole: str, folder: Path) -> None:
     version = browser.studio.desk.sheet(whole).file.version
     asked = {"version": version, "act": "release", "into": "people-release", "sure": "yes"}

@@ -34,6 +34,18 @@ def test_intervals_grow_as_epsilon_falls_on_an_axis_that_stays() -> None:
     assert wide / middle == pytest.approx(10, rel=0.2)
 
 
+def test_the_axis_of_shares_ends_where_they_do() -> None:
+    blocks = {
+        "table": {"source": "people.csv", "size": 400},
+        "privacy": {"unit": "person", "epsilon": 1},
+        "columns": {"well": {"type": "flag"}, "sex": {"type": "category", "keys": ["f", "m"]}},
+        "queries": [{"name": "q", "ask": [{"proportion": "well"}], "by": ["sex"]}],
+    }
+    view = noise_view(Specification.read(blocks).plan())
+    assert view["least"] == "0"
+    assert float(view["most"]) <= 1
+
+
 def test_another_epsilon_counts_nothing_anew() -> None:
     noise._NEWEST.clear()
     noise_view(plan_at(1))

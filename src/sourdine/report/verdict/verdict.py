@@ -188,7 +188,7 @@ def _audit(
 ) -> tuple[PlanAudit | None, str]:
     """What an audit finds, or why there is none."""
     if plan is None or record is None or audit is None:
-        return None, "it was not asked for, with --pairs 100"
+        return None, "it was not asked for: sourdine certificate show FOLDER --pairs 100"
     if record.specification.joins:
         return None, "it needs the public tables that are joined; audit the specification, where they are"
     result = audit(plan, _engine(record))

@@ -139,6 +139,8 @@ def _bars(noisy: Answer, exact: Answer) -> tuple[list[NoiseBar], float, float]:
     ends = [0.0, *(other[1] for _, other in rows if math.isfinite(other[1]))]
     width = (max(ends) - min(ends)) or 1.0
     least, most = _round(min(ends) - _BELOW * width), _round(max(ends) + _ABOVE * width)
+    if exact.span is not None and exact.span[0] <= 0 <= exact.span[1]:  # such as shares, none below 0
+        least, most = max(least, exact.span[0]), min(most, exact.span[1])
     bars = [
         NoiseBar(
             label=", ".join(map(str, key)) or "all",
