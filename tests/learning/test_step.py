@@ -366,6 +366,28 @@ def test_an_example_on_which_the_model_cannot_run_adds_exactly_nothing() -> None
         assert torch.allclose(each, sums[1][name], atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "problem", [KeyError("allocate"), StopIteration(), AssertionError(), OSError(), Exception("any")]
+)
+def test_no_error_of_a_model_tells_of_an_example(problem: Exception) -> None:
+    model, x, y = small(), torch.randn(5, 4), torch.randint(0, 3, (5,))
+
+    def picky(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        if bool((x > 50).any()):
+            raise problem
+        return losses(model)(x, y)
+
+    sums = []
+    for rows in (slice(0, 5), slice(0, 4)):
+        given = x.clone()
+        given[4] = 99
+        step = Step(model, noise_multiplier=1.0, batch_size=5, steps=1, bits=SeededBits(1))
+        step.add(picky, given[rows], y[rows])
+        sums.append(step._sums)
+    for name, each in sums[0].items():
+        assert torch.allclose(each, sums[1][name], atol=1e-6)
+
+
 def test_dicts_and_parts_that_fit_into_memory() -> None:
     model, x, y = small(), torch.randn(20, 4), torch.randint(0, 3, (20,))
     for at_once in (None, 1, 7):

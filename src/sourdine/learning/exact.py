@@ -15,6 +15,7 @@ from sourdine.core.randomness.bits import Bits
 from sourdine.core.randomness.normal import rounded_normal
 from sourdine.learning.data.places import SeparatePlaces
 from sourdine.learning.data.trees import Tree, count_of, made_up
+from sourdine.learning.gradients.alone import lacks_memory
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.engine import Engine, Sums
 from sourdine.learning.gradients.way import GradientWay, of_each_example
@@ -115,10 +116,8 @@ class WholeSums:
                 strict=False,
                 counted=counted,
             )
-        except (MemoryError, torch.OutOfMemoryError):
-            raise  # what memory holds is no secret of an example
         except Exception as problem:  # a model may say anything of an example
-            if "allocate" in str(problem):
+            if lacks_memory(problem):
                 raise
             return None
 

@@ -10,6 +10,7 @@ from sourdine.core.randomness.bits import Bits
 from sourdine.learning.data.trees import Tree, count_of, made_up, part_of
 from sourdine.learning.devices.wrapping import plain_calls
 from sourdine.learning.exact import WholeSums
+from sourdine.learning.gradients.alone import lacks_memory
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.engine import Sums
 from sourdine.learning.gradients.self_test import REHEARSED
@@ -64,10 +65,8 @@ class Intake:
                 sums = self._sums_of(losses, batch).add_up(
                     losses, batch, examples_per_unit=examples_per_unit, strict=not tested
                 )
-        except (MemoryError, torch.OutOfMemoryError):
-            raise  # what memory holds is no secret of an example
         except Exception as problem:  # whatever a model says of an example must not be heard
-            if "allocate" in str(problem) or (isinstance(problem, SourdineError) and not tested):
+            if lacks_memory(problem) or (isinstance(problem, SourdineError) and not tested):
                 raise
             units = count // examples_per_unit
             if units < 2:

@@ -29,6 +29,7 @@ from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.drawing import check_full_batch, full_batch
 from sourdine.learning.gradients.engine import Sums
 from sourdine.learning.gradients.owners import check_model
+from sourdine.learning.gradients.precision import full_precision
 from sourdine.learning.gradients.self_test import REHEARSED, compare_gradients
 from sourdine.learning.gradients.way import GradientWay
 from sourdine.learning.intake import Intake
@@ -327,7 +328,8 @@ class Step:
             else total.float().contiguous()
             for name, value in self._wanted.items()
         }
-        with torch.no_grad():
+        place = next(iter(totals.values())).device
+        with torch.no_grad(), full_precision(place):
             usual = self.correlation is None and type(self)._noise is Step._noise  # a test may have another
             if usual and all(total.device.type == "cpu" for total in totals.values()):
                 make_noisy_means(list(totals.values()), sigma, self.batch_size, self._bits)

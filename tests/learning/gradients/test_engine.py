@@ -116,6 +116,26 @@ def test_a_layer_called_twice_counts_twice_and_without_gradients_not_at_all() ->
         check(Twice(inner), torch.randn(5, 3))
 
 
+def test_a_layer_that_is_given_a_list_of_one() -> None:
+    class Listed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale, self.inner = nn.Parameter(torch.rand(3)), nn.Linear(3, 3)
+
+        def forward(self, given: list[Tensor]) -> Tensor:
+            return self.inner(torch.cat(given, dim=1) * self.scale)
+
+    class Outside(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.listed = Listed()
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.listed([x])
+
+    check(Outside(), torch.randn(5, 3))
+
+
 def test_changes_in_place_after_a_layer() -> None:
     class Cut(nn.Module):
         def __init__(self) -> None:

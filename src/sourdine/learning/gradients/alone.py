@@ -53,10 +53,8 @@ class Alone:
         for start in range(0, count_of(batch), examples_per_unit):
             try:
                 gradients = self._gradients(losses, part_of(batch, start, start + examples_per_unit))
-            except (MemoryError, torch.OutOfMemoryError):
-                raise  # what memory holds is no secret of an example
             except Exception as problem:  # a model may say anything of an example
-                if strict or "allocate" in str(problem):
+                if strict or lacks_memory(problem):
                     raise
                 continue
             self._add(sums, gradients)
@@ -87,3 +85,17 @@ class Alone:
             weights = self.clipping.weights(squares)
             for name, one in gradients.items():
                 sums[name].add_(one * weights[self._layers[name]][0].to(one))
+
+
+def lacks_memory(problem: Exception) -> bool:
+    """Whether a run failed since there is too little memory: what that holds is no secret of an example.
+
+    >>> lacks_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 8 bytes"))
+    True
+    >>> lacks_memory(KeyError("allocate"))
+    False
+    """
+    if isinstance(problem, MemoryError | torch.OutOfMemoryError):
+        return True
+    told = str(problem) if isinstance(problem, RuntimeError) else ""
+    return "can't allocate memory" in told or "DefaultCPUAllocator" in told  # torch has no class for it

@@ -25,6 +25,7 @@ from sourdine.learning.gradients.entangled import Entangled
 from sourdine.learning.gradients.fallback import expanded, gradients_at, mixes, on_others, outputs
 from sourdine.learning.gradients.owners import Owner, check_model, check_owner, layer_names, owners_of
 from sourdine.learning.gradients.per_example import PerExample, together
+from sourdine.learning.gradients.precision import full_precision
 from sourdine.learning.gradients.recurrent.walk import Walked, can_walk, walked
 from sourdine.learning.gradients.uses import check_uses, next_number
 from sourdine.learning.gradients.whole import whole_sum
@@ -70,7 +71,7 @@ class Engine:
         another, and a parameter that no example uses gets no gradient.
         """
         parts, each = self._unit_parts(losses, examples, examples_per_unit, strict)
-        with torch.no_grad():
+        with torch.no_grad(), full_precision(each.device):
             # a layer that this batch leaves out stays one of those among which a norm is shared
             nothing = torch.zeros(len(each) // examples_per_unit, dtype=wide(each).dtype, device=each.device)
             squares = dict.fromkeys(self._layers.values(), nothing)
@@ -96,8 +97,8 @@ class Engine:
 
         `counted` says which units count at all.
         """
-        parts, _ = self._unit_parts(losses, examples, examples_per_unit, strict)
-        with torch.no_grad():
+        parts, each = self._unit_parts(losses, examples, examples_per_unit, strict)
+        with torch.no_grad(), full_precision(each.device):
             return whole_sum(parts, self._layers, self.clipping, counted)
 
     def gradients_of(
@@ -105,8 +106,8 @@ class Engine:
     ) -> Sums:
         """The gradients of one of some units, before anything is clipped."""
         unit = check.integer("gradients_of", "unit", unit, 0, 1 << 40)
-        parts, _ = self._unit_parts(losses, examples, examples_per_unit, True)
-        with torch.no_grad():
+        parts, each = self._unit_parts(losses, examples, examples_per_unit, True)
+        with torch.no_grad(), full_precision(each.device):
             return {name: part.whole()[unit] for name, part in parts.items()}
 
     def _unit_parts(
@@ -119,11 +120,13 @@ class Engine:
         calls: list[Call] = []
         for owner in self._owners:
             check_owner(owner)
+        torch.clear_autocast_cache()  # or a weight is used where an earlier run has cast it, in no layer
         with self._noting(calls, examples or 0, strict), torch.enable_grad():
             each = losses()
         check_losses(each, examples_per_unit)
         check_uses(each, calls, self._known)
-        parts = self._parts(calls, each, strict)
+        with full_precision(each.device):
+            parts = self._parts(calls, each, strict)
         if examples_per_unit == 1:
             return parts, each
         with torch.no_grad():
@@ -189,7 +192,7 @@ def _noted(owner: Owner, calls: list[Call]) -> Iterator[None]:
             return out  # it was run without gradients on purpose
         given = tensors(args, kwargs)
         versions = tuple(each._version for each in given)
-        if len(given) == len(args) and not kwargs:
+        if not kwargs and all(isinstance(each, Tensor) for each in args):
             positional, named = tuple(each.detach() for each in given), kwargs
         else:
             positional, named = tree_map_only(Tensor, torch.Tensor.detach, (args, kwargs))
