@@ -93,3 +93,12 @@ def test_a_small_batch_is_forecast_by_few_examples() -> None:
     few, many = (memory_of(nn.Linear(20, 2), example, batch_size=size) for size in (20, 200))
     assert [max(units for units, _ in each.most[Stage.MORE].points) for each in (few, many)] == [23, 389]
     assert few.peak(20) == pytest.approx(many.peak(20), rel=0.05)
+
+
+def test_where_a_batch_fits_many_times_three_dry_steps_are_enough() -> None:
+    example, model = (torch.zeros(1, 20), torch.zeros(1, dtype=torch.int64)), nn.Linear(20, 2)
+    whole = memory_of(model, example, batch_size=200)
+    peak = whole.peak(200, parts=True)
+    ample, scarce = (memory_of(model, example, batch_size=200, room=room) for room in (8 * peak, 2 * peak))
+    assert [max(units for units, _ in each.most[Stage.MORE].points) for each in (ample, scarce)] == [11, 389]
+    assert ample.peak(200, parts=True) == pytest.approx(peak, rel=0.1)

@@ -1,5 +1,6 @@
 """Memory and time of a step, measured by a few dry ones on made-up examples."""
 
+import math
 import os
 import time
 
@@ -18,7 +19,7 @@ from sourdine.learning.step import MOST_STEPS, Step
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
 _FEW, _MANY = 4, 32
-_TURNS = 3
+_TURNS = 2
 _LONG = 0.02  # seconds of a step that can be told from chance
 _MOST_PHYSICAL = 1024  # beyond, a larger physical batch is no quicker
 _SHARE = 0.5  # of what is free
@@ -79,13 +80,16 @@ def measure(
         dtype=where.autocast,
         way=way,
         batch_size=batch_size,
+        room=None if batch_size is None else room,
     )
     fitting = max(1, min(_MOST_PHYSICAL, taken.largest(room, parts=True)))
     physical = 1 << (fitting.bit_length() - 1)
     few, count = _seconds(task, step, examples, _FEW, examples_per_unit), _MANY
     most = physical if batch_size is None else min(physical, batch_size)  # beyond, nothing is asked of it
     while (many := _seconds(task, step, examples, count, examples_per_unit)) < _LONG and count < most:
-        count *= 2  # the difference of two short times says more of the machine than of the model
+        # the difference of two short times says more of the machine than of the model
+        longer = math.ceil(math.log2(_LONG / max(many, _LONG / _MANY)))
+        count = min(count << max(longer, 1), max(most, 2 * count))
     quick = max((many - few) / (count - _FEW), 0.0)
     return StepForecast(
         parameters=sum(value.numel() for value in task.model.parameters() if value.requires_grad),

@@ -1,9 +1,8 @@
 """The memory of training forecast for any batch, from a few dry steps on small ones, stage by stage."""
 
 import copy
-import gc
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -132,6 +131,7 @@ _STRAIGHT = 0.01  # how far the first of three points may lie from the line thro
 # what is computed in pieces of a fixed size (some megabytes) must have reached it, or its growth would be
 # taken for that of all batches
 _ENOUGH = 1 << 26
+_AMPLE = 4  # how often a batch must fit into the room there is if nobody need know more of it
 
 
 def memory_of(
@@ -147,6 +147,7 @@ def memory_of(
     dtype: torch.dtype | str | None = None,
     way: GradientWay | None = None,
     batch_size: int | None = None,
+    room: int | None = None,
 ) -> Memory:
     """The memory of training a model on examples shaped like these, of which only shapes and types are read.
 
@@ -155,7 +156,8 @@ def memory_of(
     large batches only. Without an optimizer, one that keeps nothing is taken. `device` and `dtype` are as in
     `Execution`; what counts is the memory of that device. A model without numbers, on the device 'meta', gets
     some for the forecast. `way` is how gradients are taken, if a test has told. If it is told that no more
-    than `batch_size` units come at a time, dry steps end there.
+    than `batch_size` units come at a time, dry steps end there; or before, where what they forecast for
+    those fits several times into a `room` of so many bytes.
 
     >>> import torch
     >>> memory = memory_of(nn.Linear(1000, 2), (torch.zeros(1, 1000), torch.zeros(1, dtype=torch.int64)))
@@ -183,13 +185,19 @@ def memory_of(
         examples_per_unit=check.integer("memory_of", "examples_per_unit", examples_per_unit, 1, 1 << 20),
         private=private,
     )
-    gc.collect()  # tensors of earlier work that were given back during a run would be taken off its own
     runs: dict[int, dict[str, StageMemory]] = {}
     for count in _UNITS:
         stages = runs[count] = dry.run(count)
         grown = max(each.most for each in stages.values()) - stages[Stage.MODEL].live
         if len(runs) >= _RUNS and (grown >= _ENOUGH or count >= most):
             break
+        if len(runs) >= _RUNS and room is not None and _AMPLE * _memory(runs).peak(most, parts=True) <= room:
+            break
+    return _memory(runs)
+
+
+def _memory(runs: Mapping[int, Mapping[str, StageMemory]]) -> Memory:
+    """What dry steps on so many units tell of all others."""
     return Memory(
         live={
             stage: MemoryLine.through(*((units, run[stage].live) for units, run in runs.items()))
