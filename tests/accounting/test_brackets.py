@@ -164,8 +164,8 @@ def test_ends_that_cross_are_an_error_and_not_mended(monkeypatch: pytest.MonkeyP
         def __init__(self, found: LossSum) -> None:
             self.found = found
 
-        def epsilon(self, delta: float) -> float:
-            return self.found.epsilon(delta) + 1e-3 + 1e-9
+        def epsilon(self, delta: float, near: float | None = None) -> float:
+            return self.found.epsilon(delta, near) + 1e-3 + 1e-9
 
         def holds(self, epsilon: float) -> bool:
             return self.found.holds(epsilon)

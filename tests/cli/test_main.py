@@ -114,4 +114,5 @@ def test_the_installed_command() -> None:
     )
     assert bad.returncode == 2
     assert bad.stdout == ""
-    assert bad.stderr == "The 'delta' of explain must lie between 0 and 1. Got '-1'.\n"
+    lines = [line for line in bad.stderr.splitlines() if not line.startswith("at work, ")]  # a slow machine
+    assert lines == ["The 'delta' of explain must lie between 0 and 1. Got '-1'."]

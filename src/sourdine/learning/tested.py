@@ -68,17 +68,17 @@ def _conduct(thing: object, inside: tuple[object, ...]) -> object:
         thing is each for each in inside
     ):  # numbers and tensors change all the time
         return None
-    seen = (*inside, thing)
+    path = (*inside, thing)
     if isinstance(thing, partial):
-        held = (thing.func, *thing.args, *thing.keywords.values())
-        return tuple(_conduct(each, seen) for each in held)
+        parts = (thing.func, *thing.args, *thing.keywords.values())
+        return tuple(_conduct(each, path) for each in parts)
     code = getattr(thing, "__code__", None)
     if code is None:
         return _Itself(thing)
     cells = [_content(cell) for cell in getattr(thing, "__closure__", None) or ()]
-    held = (*cells, *(getattr(thing, "__defaults__", None) or ()))
+    parts = (*cells, *(getattr(thing, "__defaults__", None) or ()))
     owner = getattr(thing, "__self__", None)
-    return code, None if owner is None else _Itself(owner), tuple(_conduct(each, seen) for each in held)
+    return code, None if owner is None else _Itself(owner), tuple(_conduct(each, path) for each in parts)
 
 
 def _content(cell: object) -> object:

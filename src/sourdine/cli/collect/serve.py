@@ -105,10 +105,10 @@ def serve(
         there.register(each)
     there.close()
     at = f"http://{f'[{host}]' if ':' in host else host}:{taken_port}"
-    for asked in (each.announcement for each in signed):
-        show.line(f"{asked.fingerprint}  {asked.question.name}")
-        if not asked.tokens and not asked.batch:  # which are answered elsewhere
-            show.line(f"  a page that asks it: {at}/client/demo.html?question={asked.fingerprint}")
+    for announcement in (each.announcement for each in signed):
+        show.line(f"{announcement.fingerprint}  {announcement.question.name}")
+        if not announcement.tokens and not announcement.batch:  # which are answered elsewhere
+            show.line(f"  a page that asks it: {at}/client/demo.html?question={announcement.fingerprint}")
     show.line(f"Listening on {at}")
     show.line(f"Results: http://127.0.0.1:{shown}/")
     sys.stdout.flush()  # whoever waits for this through a pipe waits no longer

@@ -97,5 +97,5 @@ def lacks_memory(problem: Exception) -> bool:
     """
     if isinstance(problem, MemoryError | torch.OutOfMemoryError):
         return True
-    told = str(problem) if isinstance(problem, RuntimeError) else ""
-    return "can't allocate memory" in told or "DefaultCPUAllocator" in told  # torch has no class for it
+    text = str(problem) if isinstance(problem, RuntimeError) else ""
+    return "can't allocate memory" in text or "DefaultCPUAllocator" in text  # torch has no class for it

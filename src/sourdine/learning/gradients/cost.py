@@ -38,24 +38,24 @@ class MatrixUse:
     def amounts(self, route: Route) -> Mapping[str, int]:
         """How much of each kind of work a way takes."""
         each, places, inputs, outputs = self.examples * self.groups, self.places, self.inputs, self.outputs
-        made, given = each * inputs * outputs, each * places * (inputs + outputs)
+        weights, numbers = each * inputs * outputs, each * places * (inputs + outputs)
         windows = each * places * inputs if self.window > 1 else 0
         if route is Route.GROUPS:
             few, many = inputs // self.window < FEW_CHANNELS, self.groups * inputs * outputs > MANY_WEIGHTS
             return {
-                "grouped, few channels" if few else "grouped": made * places,
-                "regrouped" if many else "grouped copies": made,
+                "grouped, few channels" if few else "grouped": weights * places,
+                "regrouped" if many else "grouped copies": weights,
             }
         if route is Route.COPIES:
-            return {"multiplied": made * places, "copied": made, "products": each, "cut": windows}
+            return {"multiplied": weights * places, "copied": weights, "products": each, "cut": windows}
         if places == 1:
-            return {"multiplied": made, "measured": given}
+            return {"multiplied": weights, "measured": numbers}
         grams = each * places * places
         return {
-            "multiplied": made * places,
+            "multiplied": weights * places,
             "multiplied twice as wide": grams * (inputs + outputs),
             "compared": grams,
-            "widened": given,
+            "widened": numbers,
             "products": each,
             "cut": windows,
         }

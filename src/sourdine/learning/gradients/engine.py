@@ -190,10 +190,10 @@ def _noted(owner: Owner, calls: list[Call]) -> Iterator[None]:
         results = outputs(out)
         if not any(each.requires_grad for each in results):
             return out  # it was run without gradients on purpose
-        given = tensors(args, kwargs)
-        versions = tuple(each._version for each in given)
+        arguments = tensors(args, kwargs)
+        versions = tuple(each._version for each in arguments)
         if not kwargs and all(isinstance(each, Tensor) for each in args):
-            positional, named = tuple(each.detach() for each in given), kwargs
+            positional, named = tuple(each.detach() for each in arguments), kwargs
         else:
             positional, named = tree_map_only(Tensor, torch.Tensor.detach, (args, kwargs))
         sources = [each for each in results if each.requires_grad]

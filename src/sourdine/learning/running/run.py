@@ -132,7 +132,7 @@ class Run:
         assert file is not None
         check_same(file.path, state, self.settings, ledger)
         state = replace(state, secure=state.secure and self.bits.secure)
-        unfinished = 0 < state.step < self.plan.steps and not self._stops(_told(state))
+        unfinished = 0 < state.step < self.plan.steps and not self._stops(_history(state))
         if (noise := moving.step.correlation) is not None and unfinished:
             noise.resume(state.step, file.secrets(state))
         try:
@@ -261,7 +261,7 @@ class Run:
     def _trained(self, moving: Moving, state: State, file: Checkpoint | None) -> tuple[Progress, ...]:
         steps, epoch = self.plan.steps, self._epoch
         every = None if file is None else file.every
-        history = _told(state)
+        history = _history(state)
 
         def save(step: int, *, over: bool = False) -> None:
             if file is not None:
@@ -393,6 +393,6 @@ class Run:
             return Judge(self.task, self.public, self.metrics).judged(now)
 
 
-def _told(state: State) -> list[Progress]:
+def _history(state: State) -> list[Progress]:
     """What a run has told so far."""
     return [Progress(**each) for each in state.history]

@@ -80,9 +80,9 @@ def draw_columns(shares: Mapping[str, float], title: str) -> Spec:
         .mark_bar(opacity=0.85, color=COLOURS[0])
         .encode(across, up, tooltip=tips)
     )
-    told = alt.Chart(alt.NamedData(ROWS)).mark_text(align="left", dx=4, color=INK, fontSize=11)
-    told = told.encode(alt.X("share:Q", title=title), up, text=alt.Text("share:Q", format=".3~%"))
-    return {**finish(alt.layer(bars, told), rows), "height": _PER_BAR * len(rows)}
+    numbers = alt.Chart(alt.NamedData(ROWS)).mark_text(align="left", dx=4, color=INK, fontSize=11)
+    numbers = numbers.encode(alt.X("share:Q", title=title), up, text=alt.Text("share:Q", format=".3~%"))
+    return {**finish(alt.layer(bars, numbers), rows), "height": _PER_BAR * len(rows)}
 
 
 def _bars(tables: Mapping[str, Measures], rows: Sequence[Row], across: "alt.X", up: "alt.Y") -> Spec:

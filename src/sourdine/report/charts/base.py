@@ -175,22 +175,22 @@ def finish(
     chart: "alt.LayerChart | alt.FacetChart",
     rows: Sequence[Row] = (),
     slider: Slider | None = None,
-    told: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    slider_texts: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Spec:
     """The specification of a chart whose data are named ROWS, in the style of all charts.
 
-    `told` says what each place of a slider means, by the name of its parameter; pages tell it beside it.
+    `slider_texts` says what each place of a slider means, by the name of its parameter; pages write it there.
 
     The rows and the style join at the end: altair would copy and check them at every step. Nor does it check
     the chart against the schema of Vega-Lite, which takes longer than to draw it: tests do.
     """
     if slider is not None:
         texts = tuple(f"{value:,.6g}" for value in slider.values)
-        told = {**told, f"place_of_{slider.field}": texts}
+        slider_texts = {**slider_texts, f"place_of_{slider.field}": texts}
         chart = chart.add_params(_param(slider)).properties(title=_title(slider))
     spec: dict[str, Any] = chart.to_dict(validate=False)
-    if told:
-        spec["usermeta"] = {"told": {name: list(texts) for name, texts in told.items()}}
+    if slider_texts:
+        spec["usermeta"] = {"told": {name: list(texts) for name, texts in slider_texts.items()}}
     data = spec.get("datasets", {}) | {ROWS: [dict(row) for row in rows]}
     return spec | {"width": "container", "height": _HEIGHT, "config": _style(), "datasets": data}
 

@@ -46,7 +46,7 @@ def draw_groups(answer: Answer, cells: list[Cell]) -> Spec:
     if answer.span is not None:
         values = chart.mark_point(filled=True, size=70, opacity=1, color=COLOURS[0])
     colour = [colour_of(series)] if series else []
-    said = chart.transform_filter("isValid(datum.said)").mark_text(
+    words = chart.transform_filter("isValid(datum.said)").mark_text(
         align="left", dx=6, color=GREY, fontSize=11
     )
     layers = [
@@ -61,7 +61,7 @@ def draw_groups(answer: Answer, cells: list[Cell]) -> Spec:
         ),
         values.encode(across, up, *aside, *colour, tooltip=tips_of(answer, series)),
         *(
-            [said.encode(up, *aside, x=alt.value(0), text="said:N")]
+            [words.encode(up, *aside, x=alt.value(0), text="said:N")]
             if any(row.get("said") for row in rows)
             else []
         ),
@@ -84,12 +84,12 @@ def _series(answer: Answer, cells: list[Cell]) -> Series | None:
 
 
 def _rows(answer: Answer, cells: Sequence[Cell], series: Series | None) -> list[Row]:
-    drawn = [cell for cell in cells if not _vague(answer, cell)]
-    said = [_said(answer, cell, alone=not drawn) for cell in cells]
+    clear = [cell for cell in cells if not _vague(answer, cell)]
+    notes = [_words(answer, cell, alone=not clear) for cell in cells]
     if series is None:
         return [
             {**numbers_of(answer, cell), **more, "group": label}
-            for cell, more, label in zip(cells, said, _labels(answer, cells), strict=True)
+            for cell, more, label in zip(cells, notes, _labels(answer, cells), strict=True)
         ]
     columns = answer.columns
     return [
@@ -99,7 +99,7 @@ def _rows(answer: Answer, cells: Sequence[Cell], series: Series | None) -> list[
             "group": name_group(columns[:-1], cell.key[:-1]),
             "series": name_key(columns[-1], cell.key[-1]),
         }
-        for cell, more in zip(cells, said, strict=True)
+        for cell, more in zip(cells, notes, strict=True)
     ]
 
 
@@ -133,7 +133,7 @@ def _vague(answer: Answer, cell: Cell) -> bool:
     return cell.upper - cell.lower > _VAGUE * (high - low)
 
 
-def _said(answer: Answer, cell: Cell, *, alone: bool) -> Row:
+def _words(answer: Answer, cell: Cell, *, alone: bool) -> Row:
     """What stands in the place of a value and an interval that are not drawn; mostly nothing."""
     if answer.blind(cell.lower, cell.upper):
         return {"said": "nothing can be said"}

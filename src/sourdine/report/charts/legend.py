@@ -24,9 +24,9 @@ def legend_of(chart: Spec) -> Legend:
 
 def common_legend(charts: Sequence[Spec]) -> Legend:
     """The legend that holds for all charts that have one, if two say the same."""
-    told = [legend for chart in charts if (legend := legend_of(chart))]
-    longest = max(told, key=len, default=())
-    if len(told) < 2 or not all(set(each) <= set(longest) for each in told):
+    legends = [legend for chart in charts if (legend := legend_of(chart))]
+    longest = max(legends, key=len, default=())
+    if len(legends) < 2 or not all(set(each) <= set(longest) for each in legends):
         return ()
     colours = {colour for _, colour in longest}
     others = (_fixed(chart) for chart in charts if not legend_of(chart))

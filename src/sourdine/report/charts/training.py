@@ -113,12 +113,12 @@ def draw_orders(training: Training, delta: float, noises: Sequence[float], serie
         f"'noise ' + format({json.dumps(list(noises))}[noise_place], '.4~g') + ' · epochs ' + epochs"
         " + ' · δ ' + format(pow(10, -less_delta), '.1~e')"
     )
-    told = {
+    slider_texts = {
         "noise_place": [f"{noise:.4g}" for noise in noises],
         "epochs": [str(epochs) for epochs in range(1, most + 1)],
         "less_delta": [plain(float(f"{10 ** -(place / 2):.1g}")) for place in range(4, 25)],
     }
-    return finish(layered.properties(title=alt.Title(text=alt.expr(title))), rows, told=told)
+    return finish(layered.properties(title=alt.Title(text=alt.expr(title))), rows, slider_texts=slider_texts)
 
 
 _APART = 8.0  # values whose largest is so many times the least stand on a logarithmic axis

@@ -1,12 +1,9 @@
 """One answer as people read it: a table of its values, and how to read its chart."""
 
-from collections.abc import Sequence
-from decimal import Decimal
 from itertools import islice
 from typing import assert_never
 
 from sourdine.core.figure import Spec
-from sourdine.core.format import endless
 from sourdine.report.charts.answers import count_missing
 from sourdine.report.finding import cells_of, written
 from sourdine.report.pages.methods import percent
@@ -14,7 +11,6 @@ from sourdine.report.table import Cell as Shown
 from sourdine.report.table import TextTable
 from sourdine.tables import Answer
 from sourdine.tables.crosstabs import Crosstab, crosstab_of
-from sourdine.tables.crosstabs.cell import worth_showing
 from sourdine.tables.statistics import Chart, Scale, style_of
 
 MOST_ROWS = 200
@@ -27,7 +23,7 @@ def answer_table(answer: Answer, where: str = "", most: int = MOST_ROWS) -> Text
     style = style_of(answer.kind)
     ends = 3 if answer.bounded else 1
     for key, *numbers in islice(answer.rows(), most):
-        rows.append((*map(_key, key), *_worth(answer, numbers)[:ends]))
+        rows.append((*map(_key, key), *(written(each, answer) for each in numbers[:ends])))
     unit = ", in %" if style.scale is Scale.SHARE else ""
     if style.chart in (Chart.UPRIGHT, Chart.HEAT, Chart.NESTED):
         unit = f", in {answer.measure}"
@@ -95,14 +91,6 @@ def _note(answer: Answer) -> str:
     if not answer.keys:
         sentences.append("No key reached the threshold.")
     return " ".join(sentences)
-
-
-def _worth(answer: Answer, numbers: Sequence[float]) -> tuple[Decimal, ...]:
-    """A value and its ends, with one digit more than a title has; counts keep all of theirs."""
-    scale = style_of(answer.kind).scale
-    if answer.whole or not answer.bounded or scale is Scale.COUNT or any(map(endless, numbers)):
-        return tuple(written(each, answer) for each in numbers)
-    return worth_showing(*(float(written(each, answer)) for each in numbers))
 
 
 def _key(part: object) -> Shown:

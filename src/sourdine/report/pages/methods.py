@@ -22,9 +22,11 @@ def methods_section(record: Record, plan: ReleasePlan) -> Section:
     unit = plan.unit
     used = columns_of(plan.queries, plan.schema)
     columns = plan.schema.columns
-    asked = {name: held for name, held in columns.items() if name in used or isinstance(held, DERIVED)}
-    points = [_about(name, column) for name, column in asked.items()]
-    if others := [name for name in columns if name not in asked]:
+    used_columns = {
+        name: column for name, column in columns.items() if name in used or isinstance(column, DERIVED)
+    }
+    points = [_about(name, column) for name, column in used_columns.items()]
+    if others := [name for name in columns if name not in used_columns]:
         points.append(f"Declared too, but nothing was asked about it: {', '.join(others)}.")
     if unit.column is None:
         points.append(f"Every record counts as one {unit.name}.")

@@ -58,13 +58,13 @@ class LstmSteps(torch.autograd.Function):
         at_three, at_last = at_gates[:, :, :3].unbind(0), at_gates[:, :, 3].unbind(0)
         at_all, wide = at_gates.view(steps, examples, -1).unbind(0), dc.unsqueeze(1)
         views = (each.unbind(0) for each in (at_outputs, by_cell, by_gate, factors, keep))
-        at_output, cell_by, gate_by, factor, kept = views
+        at_output, cell_by, gate_by, factor, forget = views
         for t in range(steps - 1, -1, -1):
             dh.add_(at_output[t])
             dc.addcmul_(dh, cell_by[t])
             torch.mul(wide, factor[t], out=at_three[t])
             torch.mul(dh, gate_by[t], out=at_last[t])
-            dc.mul_(kept[t])
+            dc.mul_(forget[t])
             torch.mm(at_all[t], across, out=dh)
         return at_gates.view(steps, examples, -1), dh, dc, None
 
