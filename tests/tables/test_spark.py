@@ -1,5 +1,6 @@
 """The same specification on Spark and elsewhere: the same values, bit by bit, from the same seed."""
 
+import logging
 import math
 import random
 import threading
@@ -168,12 +169,23 @@ def test_no_log_of_pyspark_quotes_a_record(
         frame.collect()
 
 
+class Listening(logging.Handler):
+    """What is logged, by logger."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[tuple[str, str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.heard.append((record.name, record.getMessage().partition("]")[0]))
+
+
 @pytest.mark.slow
-def test_pyspark_logs_errors_of_others_as_before(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    """Also those of a column, and while another thread is at a question of ours."""
-    errors = pytest.importorskip("pyspark.errors")
+def test_pyspark_logs_errors_of_others_as_before(spark: Any) -> None:
+    """In both of its loggers, and while another thread is at a question of ours."""
+    errors, loggers = pytest.importorskip("pyspark.errors"), pytest.importorskip("pyspark.logger")
     records = spark.range(5)
-    engine = InSpark(records, ["id"])
+    engine, listening = InSpark(records, ["id"]), Listening()
     frames = [spark.sql("SELECT CAST('731731x' AS INT)"), records.select(records["id"] / 0)]
     waiting, done = threading.Event(), threading.Event()
 
@@ -185,14 +197,22 @@ def test_pyspark_logs_errors_of_others_as_before(spark: Any, capfd: pytest.Captu
     other = threading.Thread(target=ask)
     other.start()
     waiting.wait(60)
-    for frame in frames:
-        with pytest.raises(errors.PySparkException):
-            frame.collect()
-    done.set()
-    other.join()
-    logged = capfd.readouterr().err
-    assert "CAST_INVALID_INPUT" in logged
-    assert "DIVIDE_BY_ZERO" in logged
+    known = [logging.getLogger(f"{kind}QueryContextLogger") for kind in ("SQL", "DataFrame")]
+    assert all(isinstance(each, loggers.PySparkLogger) for each in known)
+    try:
+        for logger, frame in zip(known, frames, strict=True):
+            logger.addHandler(listening)
+            with pytest.raises(errors.PySparkException):
+                frame.collect()
+    finally:
+        done.set()
+        other.join()
+        for logger in known:
+            logger.removeHandler(listening)
+    assert listening.heard == [
+        ("SQLQueryContextLogger", "[CAST_INVALID_INPUT"),
+        ("DataFrameQueryContextLogger", "[DIVIDE_BY_ZERO"),
+    ]
 
 
 @pytest.mark.slow

@@ -113,7 +113,9 @@ class Source:
         marks = [(raw, self.dialect.cast(quoted(mark), self.dialect.string)) for raw, mark in self.beside.on]
         on = " AND ".join(f"{raw} = {text(mark, 'VARCHAR')}" for raw, mark in marks)
         added = f"{self.beside.adds} AS {quoted(self.beside.name)}"
-        return f"(SELECT held.*, {added} FROM {view} AS held LEFT JOIN {_BESIDE} ON {on})"
+        # without the hint Spark would shuffle all records for a table that is not small to it
+        hint = f"/*+ BROADCAST({_BESIDE}) */"
+        return f"(SELECT {hint} held.*, {added} FROM {view} AS held LEFT JOIN {_BESIDE} ON {on})"
 
     @cached_property
     def _layers(self) -> list[dict[str, str]]:

@@ -209,15 +209,14 @@ class InSpark:
         return {name: _array(answer.column(name)) for name in answer.column_names}
 
     def keep(self, sql: str, side_tables: SideTables = NOTHING) -> AnswerTable:
-        """The answer on the disks of the cluster, under a name of our own in its session."""
+        """The answer under a name of our own, on the disks of the cluster from the first question on."""
         from pyspark import StorageLevel
 
         table = AnswerTable(f"sourdine_answer_{secrets.token_hex(8)}")
         with self._lending(sql, side_tables) as question:
-            answer = self._session.sql(question).persist(StorageLevel.DISK_ONLY)
-            answer.createOrReplaceTempView(table.name)
-            answer.count()  # computed while what is lent is there
-        weakref.finalize(table, _release, self._session, table.name, answer).atexit = False
+            self._session.sql(question).createOrReplaceTempView(table.name)
+            self._session.catalog.cacheTable(table.name, StorageLevel.DISK_ONLY)
+        weakref.finalize(table, _forget, self._session, table.name).atexit = False
         return table
 
     @contextlib.contextmanager
@@ -289,11 +288,6 @@ def _array(column: Any) -> NDArray[Any]:
 
 
 def _forget(session: Any, name: str) -> None:
+    """Drop a view, and what the cluster keeps of it."""
     with contextlib.suppress(Exception):  # a session that is gone has forgotten it
         session.catalog.dropTempView(name)
-
-
-def _release(session: Any, name: str, answer: Any) -> None:
-    _forget(session, name)
-    with contextlib.suppress(Exception):
-        answer.unpersist()

@@ -67,13 +67,20 @@ class KeyCounts:
         if ranks.size:
             side_tables = {_CHOSEN: {"units": self.units[which[part]], "rank": ranks.astype(np.int64)}}
             rows += f" UNION ALL {self._ranked}"
-        return self._keys(self.source.columns(f"SELECT * FROM ({rows}) ORDER BY {self._marks}", side_tables))
+        if self.source.dialect.near:
+            rows = f"SELECT * FROM ({rows}) ORDER BY {self._marks}"
+            return Keys.of_columns(*self._texts(self.source.columns(rows, side_tables)))
+        # on a cluster an order costs two jobs and a shuffle
+        texts = self._texts(self.source.columns(rows, side_tables))
+        order = np.lexsort(texts[::-1])
+        return Keys.of_columns(*(column[order] for column in texts))
 
     def by_key(self) -> dict[tuple[object, ...], int]:
         """How many units have each key: for small tables, as all of them come here."""
         question = f"SELECT {self._marks}, units FROM {self.table.name} ORDER BY {self._marks}"
         answer = self.source.columns(question)
-        return dict(zip(self._keys(answer), np.ma.getdata(answer["units"]).tolist(), strict=True))
+        keys = Keys.of_columns(*self._texts(answer))
+        return dict(zip(keys, np.ma.getdata(answer["units"]).tolist(), strict=True))
 
     @property
     def _marks(self) -> str:
@@ -93,8 +100,8 @@ class KeyCounts:
             f"JOIN {_CHOSEN} AS chosen ON held.units = {units} AND held.place = {rank}"
         )
 
-    def _keys(self, answer: Mapping[str, NDArray[Any]]) -> Keys:
-        return Keys.of_columns(*(np.ma.getdata(answer[f"key_{i}"]).astype(TEXT) for i in range(self.width)))
+    def _texts(self, answer: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+        return [np.ma.getdata(answer[f"key_{i}"]).astype(TEXT) for i in range(self.width)]
 
 
 def raw_text(source: Source, name: str) -> str:
