@@ -19,7 +19,7 @@ from sourdine.learning.step import MOST_STEPS, Step
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
 _FEW, _MANY = 4, 32
-_TURNS = 2
+_TURNS, _MOST_TURNS = 3, 12  # the more, the shorter they are
 _LONG = 0.02  # seconds of a step that can be told from chance
 _MOST_PHYSICAL = 1024  # beyond, a larger physical batch is no quicker
 _SHARE = 0.5  # of what is free
@@ -90,7 +90,8 @@ def measure(
         # the difference of two short times says more of the machine than of the model
         longer = math.ceil(math.log2(_LONG / max(many, _LONG / _MANY)))
         count = min(count << max(longer, 1), max(most, 2 * count))
-    quick = max((many - few) / (count - _FEW), 0.0)
+    few = min(few, many)  # unless something else was at work
+    quick = (many - few) / (count - _FEW)
     return StepForecast(
         parameters=sum(value.numel() for value in task.model.parameters() if value.requires_grad),
         physical_batch_size=physical,
@@ -107,8 +108,8 @@ def _seconds(task: Task, step: Step, examples: Examples, count: int, examples_pe
     not, and is at least the time of a step that has the machine to itself. The less of both counts.
     """
     batch = examples.made_up(count * examples_per_unit)
-    times = []
-    for _ in range(1 + _TURNS):
+    times: list[float] = []
+    while len(times) <= _TURNS or (sum(times) < _LONG and len(times) <= _MOST_TURNS):
         start, worked = time.perf_counter(), time.process_time()
         step.take(task.losses, (batch,), examples_per_unit=examples_per_unit)
         step.close()

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.gradients.self_test import compare_gradients
+from sourdine.learning.gradients.self_test import check, compare_gradients
 from tests.learning.zoo import hub
 from tests.learning.zoo.case import Case, held, named
 
@@ -61,6 +61,36 @@ def test_a_parameter_that_pretraining_alone_uses_is_refused_and_the_advice_works
         compare_gradients(case.model, case.losses, case.batch)
     case.model.get_parameter("dinov2.embeddings.mask_token").requires_grad_(False)
     compare_gradients(case.model, case.losses, case.batch)
+
+
+def test_masks_drawn_by_numpy_are_refused_and_the_advice_works() -> None:
+    from transformers import Wav2Vec2Config, Wav2Vec2ForSequenceClassification
+
+    items = [{"input_values": torch.randn(800), "labels": torch.tensor(i % 2)} for i in range(4)]
+
+    def ask(share: float) -> None:
+        config = Wav2Vec2Config(
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=64,
+            conv_dim=(16, 16),
+            conv_stride=(5, 2),
+            conv_kernel=(10, 3),
+            num_conv_pos_embeddings=8,
+            num_conv_pos_embedding_groups=4,
+            classifier_proj_size=16,
+            feat_extract_norm="layer",
+            layerdrop=0.0,
+            mask_time_prob=share,
+            mask_time_length=2,
+        )
+        torch.manual_seed(7)
+        check(Wav2Vec2ForSequenceClassification(config).train(), None, items)
+
+    with pytest.raises(InvalidParameter, match="draws from numpy"):
+        ask(0.2)
+    ask(0.0)
 
 
 def test_the_recipe_for_a_trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,9 @@ class MatrixUse:
 FEW_CHANNELS, MANY_WEIGHTS = 8, 1 << 16
 # What a unit of each kind of work takes, in picoseconds: one core of an AMD EPYC with AVX-512, torch 2.13,
 # float32. `python -m benchmarks.learning.ways --fit` measures and fits them again, and says where the way
-# that is chosen by them was not the quickest. Only how they compare counts, not how quick a machine is.
+# that is chosen by them was not the quickest. Three were not fitted but set
+# by hand: "grouped, few channels", "grouped copies" and "regrouped". Only how they compare counts, not how
+# quick a machine is.
 PICOSECONDS: dict[str, float] = {
     "multiplied": 25.0,
     "multiplied twice as wide": 28.0,
