@@ -42,7 +42,8 @@ class LayerWalk:
         self, layer: nn.RNNBase, gradients: Sequence[Tensor | None]
     ) -> Iterator[tuple[str, PerExample]]:
         """The gradients of the matrices and what is added to them, by their names."""
-        at_inner = at_outer = self._whole(gradients[0], self.shape)
+        # steps stand first in memory, examples in products
+        at_inner = at_outer = self._whole(gradients[0], self.shape).contiguous()
         shift = later = GradientRows(at_inner.sum(1))
         if self.outer:
             step = torch.Size((self.shape[0], self.shape[2]))
