@@ -170,8 +170,8 @@ def test_ends_that_cross_are_an_error_and_not_mended(monkeypatch: pytest.MonkeyP
         def holds(self, epsilon: float) -> bool:
             return self.found.holds(epsilon)
 
-    true_below = composition._below
-    monkeypatch.setattr(composition, "_below", lifted)
+    true_below = composition.sum_below
+    monkeypatch.setattr(composition, "sum_below", lifted)
     with pytest.raises(ArithmeticError, match="one of them is wrong"):
         dpsgd_epsilon(1.0, 64 / 60000, 14070, 1e-5, 1e-3)
 

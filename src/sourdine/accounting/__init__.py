@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from sourdine.accounting.dpsgd.calibration import epochs_within, noise_for_training, steps_within
     from sourdine.accounting.dpsgd.cost import AtOrder, TrainingCost, cost_of_steps, cost_of_training
+    from sourdine.accounting.dpsgd.sweep import dpsgd_epsilons
     from sourdine.accounting.dpsgd.training import Sampler, Training, dpsgd_epsilon, noise_for
     from sourdine.accounting.gaussian_dp import dominating_square, gdp_epsilon, mu_of_epsilon
     from sourdine.accounting.odometer import odometer_epsilon
@@ -98,6 +99,7 @@ _HOMES = {
         "cost_of_steps",
         "cost_of_training",
     ),
+    "dpsgd.sweep": ("dpsgd_epsilons",),
     "dpsgd.training": (
         "Sampler",
         "Training",
@@ -205,6 +207,7 @@ __all__ = [
     "cost_of_training",
     "dominating_square",
     "dpsgd_epsilon",
+    "dpsgd_epsilons",
     "epochs_within",
     "epsilon_for_error",
     "fixed_size",

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from sourdine.accounting.dpsgd.training import step_loss
-from sourdine.accounting.pld import composition
+from sourdine.accounting.pld import lattice
 from sourdine.accounting.pld.composition import delta_bracket, epsilon_above, epsilon_bracket, profile_above
 from sourdine.accounting.pld.discretisation import above
 from sourdine.accounting.pld.scout import Repeated
@@ -106,7 +106,7 @@ def test_no_epsilon_below_the_chance_of_an_infinite_loss() -> None:
 
 def test_ends_that_cross_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lower end that claims too much must not be hidden."""
-    monkeypatch.setattr(composition, "below", lambda law, losses: above(law, losses - 0.01)[0])
+    monkeypatch.setattr(lattice, "below", lambda law, losses: above(law, losses - 0.01)[0])
     for bracket in (epsilon_bracket, delta_bracket):
         with pytest.raises(ArithmeticError, match="lies above the upper one"):
             bracket([Repeated(GaussianLaw(0.1), 100)], 1e-5 if bracket is epsilon_bracket else 1.0, 1e-3)

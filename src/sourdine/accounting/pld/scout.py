@@ -19,6 +19,8 @@ _GRID = np.linspace(0.0, 1.0, 129)
 _SCOUTS = np.linspace(0.0, 1.0, 120)
 _MOSTLY = 0.2  # the share of a law in one bin from which its loss is a point of the lattice
 _TURNS = 20
+_AT_END = (0.45, 4.0)  # how many steps above the beginning of a law most of it lies, to be counted from there
+_ABOVE_END = 0.37
 
 
 @dataclass(frozen=True)
@@ -38,19 +40,29 @@ class Scout:
 
 
 def origin_of(law: LossDistribution, scout: Scout, step: float) -> float:
-    """Where the points of a law are counted from: 0, or the loss of the one bin that holds most of it.
+    """Where the points of a law are counted from: 0, the loss of the bin that holds most of it, or its end.
 
     A loss that is nearly always the same, as at a small sampling rate, would lie between two points, and the
-    one next to it has too little to lend: it would be rounded down, each time it is paid.
+    one next to it has too little to lend: it would be rounded down, each time it is paid. So would a law that
+    is dense up to where it begins, were its first point not a third of a step or so above its beginning.
     """
     if law.spacing is not None or _thin(scout.look, 2 * step):
         return 0.0
     middle = _median(law, scout.look, step)
+    heavy = _heavy(law, middle, step)
+    steps_up = ((middle if heavy is None else heavy) - law.lowest) / step
+    if _AT_END[0] < steps_up < _AT_END[1]:
+        return law.lowest + _ABOVE_END * step
+    return heavy or 0.0
+
+
+def _heavy(law: LossDistribution, middle: float, step: float) -> float | None:
+    """The loss of the bin that holds most of a law, as that bin's masses say, if there is one."""
     moved = math.inf
     for _ in range(_TURNS):
         p, q = bin_around(law, middle, step)
         if p < _MOSTLY or q <= 0:
-            return 0.0
+            return None
         loss, before = math.log(p / q), moved
         moved, middle = abs(loss - middle), loss
         if not 0 < moved < before / 2:  # it is found, or there is no one place: any point will do then

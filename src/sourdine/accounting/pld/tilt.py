@@ -60,16 +60,16 @@ def tilt_for(looks: list[Look], delta: float) -> Tilt:
     long as its bound on delta is not above the best one by more than _SPARE.
     """
     log_delta = math.log(delta)
-    best = _least(looks, lambda orders, logs: (_log_gains(orders) + logs - log_delta) / orders)
+    best = _least(looks, lambda orders, logs: (log_gains(orders) + logs - log_delta) / orders)
     orders = best * _SHARES
     logs, means, deviations = _moments(looks, orders)
-    gains = _log_gains(orders) + logs - log_delta
+    gains = log_gains(orders) + logs - log_delta
     sharp = gains - orders * (gains[0] / orders[0]) <= _SPARE
     sharp[0] = True
     orders, logs, means, deviations = orders[sharp], logs[sharp], means[sharp], deviations[sharp]
     spare = np.maximum(logs - orders * means - log_delta, 0.0)
     rates = _SIGNED / np.maximum(deviations, 1e-9 / best)[:, None]
-    moved = _logs(looks, (orders[:, None] + rates).ravel()).reshape(rates.shape)
+    moved = log_moments(looks, (orders[:, None] + rates).ravel()).reshape(rates.shape)
     moved -= logs[:, None] + rates * means[:, None]
     half = len(_RATES)
     up, down = reach(rates[:, :half], moved[:, :half], moved[:, half:], orders, spare)
@@ -79,11 +79,11 @@ def tilt_for(looks: list[Look], delta: float) -> Tilt:
 
 def tilt_at(looks: list[Look], epsilon: float) -> Tilt:
     """The order of the least Renyi bound on delta at an epsilon: around it the sum decides delta."""
-    order = _least(looks, lambda orders, logs: _log_gains(orders) + logs - orders * epsilon)
+    order = _least(looks, lambda orders, logs: log_gains(orders) + logs - orders * epsilon)
     return Tilt(order, order)
 
 
-def _log_gains(orders: Floats) -> Floats:
+def log_gains(orders: Floats) -> Floats:
     """What a Renyi bound on log delta has beside the moment (Canonne, Kamath, Steinke 2020, prop. 12)."""
     gains: Floats = orders * np.log(orders / (1 + orders)) - np.log1p(orders)
     return gains
@@ -99,12 +99,12 @@ def _least(looks: list[Look], bounds: Callable[[Floats, Floats], Floats]) -> flo
     for shares in (_COARSE, _FINE):
         places = low + (high - low) * shares
         orders = np.exp(places)
-        best = int(np.argmin(bounds(orders, _logs(looks, orders))))
+        best = int(np.argmin(bounds(orders, log_moments(looks, orders))))
         low, high = float(places[max(best - 1, 0)]), float(places[min(best + 1, len(places) - 1)])
     return float(orders[best])
 
 
-def _logs(looks: list[Look], orders: Floats) -> Floats:
+def log_moments(looks: list[Look], orders: Floats) -> Floats:
     """log E e^{order S} of the sum at each order."""
     return _moments(looks, orders, logs_only=True)[0]
 
