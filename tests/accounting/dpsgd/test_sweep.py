@@ -14,16 +14,17 @@ from sourdine.core.errors import InvalidParameter
 WIDTH = 1e-3
 
 
-def overlap(noise: object, rate: object, steps: object, delta: object, width: float = WIDTH) -> None:
+def overlap(*settings: object, width: float = WIDTH) -> None:
     """Each bracket meets that of the setting alone, and is no wider than asked, or than that one."""
-    lower, upper = dpsgd_epsilons(noise, rate, steps, delta, width)  # type: ignore[arg-type]
-    grids = np.broadcast_arrays(noise, rate, steps, delta)  # type: ignore[arg-type]
+    lower, upper = dpsgd_epsilons(*settings, width=width)  # type: ignore[arg-type,misc]
+    grids = np.broadcast_arrays(*settings)  # type: ignore[arg-type]
     assert lower.shape == upper.shape == grids[0].shape
-    for low, high, *setting in zip(lower.flat, upper.flat, *(grid.flat for grid in grids), strict=True):
-        alone = dpsgd_epsilon(*setting, width=width)
-        assert low <= alone.upper, setting
-        assert alone.lower <= high, setting
-        assert high - low <= max(width, alone.width) + 1e-12, setting
+    places = zip(*(grid.flat for grid in grids), strict=True)
+    for low, high, (noise, rate, steps, delta) in zip(lower.flat, upper.flat, places, strict=True):
+        alone = dpsgd_epsilon(noise, rate, steps, delta, width)
+        assert low <= alone.upper, (noise, rate, steps, delta)
+        assert alone.lower <= high, (noise, rate, steps, delta)
+        assert high - low <= max(width, alone.width) + 1e-12, (noise, rate, steps, delta)
 
 
 def test_random_settings_agree_with_each_alone() -> None:
@@ -46,7 +47,8 @@ def test_many_random_settings_agree_with_each_alone() -> None:
     random = np.random.default_rng(36)
     noise, rate = np.exp(random.uniform(np.log(0.4), np.log(20), 150)), 10 ** random.uniform(-5, 0, 150)
     overlap(noise, rate, (10 ** random.uniform(0, 5, 150)).astype(int), 10 ** random.uniform(-12, -1, 150))
-    overlap(*np.ix_(np.geomspace(0.5, 8, 5), [1e-4, 1e-2, 1.0], [1, 100, 10_000], [1e-10, 1e-6, 1e-5]), 1e-2)
+    grid: list[object] = [np.geomspace(0.5, 8, 5), [1e-4, 1e-2, 1.0], [1, 100, 10_000], [1e-10, 1e-6, 1e-5]]
+    overlap(*np.ix_(*grid), width=1e-2)
     overlap(np.geomspace(0.5, 0.53, 20), 64 / 60000, 14070, 1e-5)
 
 
@@ -85,9 +87,9 @@ def test_known_runs_lie_inside() -> None:
 
 def test_other_neighbours_and_groups() -> None:
     for also in ({"neighbours": Neighbours.REPLACE}, {"group": 2}):
-        lower, upper = dpsgd_epsilons([1.0, 1.5], 0.01, 100, 1e-5, 1e-2, **also)  # type: ignore[arg-type]
+        lower, upper = dpsgd_epsilons([1.0, 1.5], 0.01, 100, 1e-5, 1e-2, **also)
         for k, noise in enumerate((1.0, 1.5)):
-            alone = dpsgd_epsilon(noise, 0.01, 100, 1e-5, 1e-2, **also)  # type: ignore[arg-type]
+            alone = dpsgd_epsilon(noise, 0.01, 100, 1e-5, 1e-2, **also)
             assert lower[k] <= alone.upper
             assert alone.lower <= upper[k]
 
@@ -101,7 +103,7 @@ def test_shapes_are_broadcast() -> None:
     lower, upper = sd.dpsgd_epsilons([1.0, 2.0], 0.01, [[10], [20], [30]], 1e-5, width=0.1)
     assert lower.shape == upper.shape == (3, 2)
     assert np.all(np.diff(upper, axis=1) < 0)
-    one = sd.dpsgd_epsilons(1, Fraction(1, 100), 10, 1e-5, width=0.1)
+    one = sd.dpsgd_epsilons(1, np.array(Fraction(1, 100)), 10, 1e-5, width=0.1)
     assert one.upper.shape == ()
     assert lower[0, 0] <= one.upper
     assert one.lower <= upper[0, 0]
