@@ -10,7 +10,7 @@ import pytest
 from sourdine.accounting import PLD
 from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.dpsgd.training import dpsgd_epsilon, step_loss, steps_cost
-from sourdine.accounting.pld import composition
+from sourdine.accounting.pld import composition, lattice
 from sourdine.accounting.pld.composition import epsilon_bracket
 from sourdine.accounting.pld.convolution import LossSum
 from sourdine.accounting.pld.scout import Repeated
@@ -170,7 +170,7 @@ def test_ends_that_cross_are_an_error_and_not_mended(monkeypatch: pytest.MonkeyP
         def holds(self, epsilon: float) -> bool:
             return self.found.holds(epsilon)
 
-    true_below = composition.sum_below
+    true_below = lattice.sum_below
     monkeypatch.setattr(composition, "sum_below", lifted)
     with pytest.raises(ArithmeticError, match="one of them is wrong"):
         dpsgd_epsilon(1.0, 64 / 60000, 14070, 1e-5, 1e-3)
