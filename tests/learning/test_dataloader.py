@@ -7,6 +7,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from sourdine import learning
 from sourdine.core.errors import InvalidParameter
+from sourdine.learning import dataloader
 from sourdine.testing import SeededBits
 
 
@@ -107,3 +108,21 @@ def test_a_collate_function_that_fails_is_told_of_before_anything_is_drawn() -> 
 
     with pytest.raises(ValueError, match="takes nothing"):
         learning.loader(Named(), priced(12, 1), collate_fn=never)
+
+
+def test_none_decides_whether_another_is_left_out() -> None:
+    """A function that takes every example beside the first, and fails where two marked ones meet."""
+
+    def wary(examples: list[Tensor]) -> Tensor:
+        if sum(bool(each[0] == 9) for each in examples) > 1:
+            raise ValueError("two of them")
+        return torch.stack(examples)
+
+    values = torch.zeros(6, 2)
+    values[2:4] = 9
+    rows = [each.clone() for each in values]
+    collate = dataloader._Collate(rows[0], wary)
+    assert torch.equal(collate(rows[1:]), values[1:])
+    assert torch.equal(collate([rows[2], rows[4]]), values[[2, 4]])
+    odd = torch.zeros(3)
+    assert torch.equal(collate([rows[2], odd, rows[3]]), values[2:4])

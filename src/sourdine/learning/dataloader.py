@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+import torch
 from torch import Tensor
-from torch.utils._pytree import tree_flatten, tree_map_only
+from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 from torch.utils.data import DataLoader, Dataset, TensorDataset, default_collate
 
 from sourdine.core import check
@@ -106,30 +107,41 @@ class _Collate:
         self._first, self._collate = first, collate  # its shapes and types count as public
         self._form = _form(first)
         one = collate([first])
+        self._alone = _form(one)
         self._nobody = tree_map_only(
             Tensor, lambda each: each[:0], dict(one) if hasattr(one, "keys") else one
         )
 
     def __call__(self, examples: list[Any]) -> Any:
-        fitting = [each for each in examples if not isinstance(each, _Unreadable)]
-        if self._collate is default_collate:  # it turns a batch into the type of one odd example
-            fitting = [each for each in fitting if _form(each) == self._form]
+        # each is looked at by itself, so that none decides whether another is left out
+        fitting = [each for each in examples if not isinstance(each, _Unreadable) and self._fits(each)]
         try:
             return self._collate(fitting) if fitting else self._nobody
         except MemoryError:
             raise
-        except Exception:  # of those that can be collated at all
-            fitting = [each for each in fitting if self._fits(each)]
-            return self._collate(fitting) if fitting else self._nobody
+        except Exception:  # what cannot be collated with others is collated by itself
+            parts = [self._collate([each]) for each in fitting]
+            alike = [part for part in parts if _form(part) == self._alone]
+            return _joined(alike) if alike else self._nobody
 
     def _fits(self, example: object) -> bool:
         """Whether it can be collated with the first, and by itself."""
+        if self._collate is default_collate:  # it turns a batch into the type of one odd example
+            return _form(example) == self._form
         try:
             self._collate([self._first, example])
             self._collate([example])
         except Exception:
             return False
         return True
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Batches of one as a batch of several."""
+    form = tree_flatten(parts[0])[1]
+    columns = zip(*(tree_flatten(part)[0] for part in parts), strict=True)
+    joined = [torch.cat(each) if isinstance(each[0], Tensor) else each[0] for each in columns]
+    return tree_unflatten(joined, form)
 
 
 def _form(example: object) -> object:
