@@ -55,7 +55,7 @@ def dpsgd_epsilons(
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
     group: int = 1,
 ) -> Brackets:
-    """epsilon of DP-SGD for many settings at once: `dpsgd_epsilon` for each, in less time.
+    """epsilon of DP-SGD for many settings at once: `dpsgd_epsilon` for each; several deltas take less time.
 
     The parameters are numbers or arrays of them, which are broadcast against each other as NumPy does. Both
     ends have the shape that comes of it. No bracket is wider than `width`, but where `dpsgd_epsilon`'s is.
