@@ -14,7 +14,7 @@ from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.dpsgd.training import step_loss
 from sourdine.accounting.pld.accountant import PLD
 from sourdine.accounting.pld.joint import either_order
-from sourdine.accounting.pld.several import Family, Guess
+from sourdine.accounting.pld.several import Guess, LawFamily
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import Floats
@@ -123,7 +123,7 @@ class _Neighbour:
     guess: Guess | None = None
 
     def brackets(
-        self, family: Family, settings: Sequence[_Setting], width: float, leasts: Sequence[float]
+        self, family: LawFamily, settings: Sequence[_Setting], width: float, leasts: Sequence[float]
     ) -> list[Bracket]:
         """epsilon of settings that differ in delta alone; a tilt is found anew where the last one is far."""
         place = np.mean([each.place for each in settings], axis=0)
@@ -149,16 +149,16 @@ def _sweep(
                 yield each, accountant.epsilon(accountant.repeat(cost, each.steps), each.delta)
             continue
         pairs = [(each.steps, each.delta) for each in alike]
-        remove = Family.of(loss.remove, pairs)
-        add = remove if loss.add is loss.remove else Family.of(loss.add, pairs)
+        remove = LawFamily.of(loss.remove, pairs)
+        add = remove if loss.add is loss.remove else LawFamily.of(loss.add, pairs)
         for together in _close(alike):
             brackets = _both(remove, add, together, accountant.width, guesses)
             yield from zip(together, brackets, strict=True)
 
 
 def _both(
-    remove: Family,
-    add: Family,
+    remove: LawFamily,
+    add: LawFamily,
     settings: Sequence[_Setting],
     width: float,
     neighbours: tuple[_Neighbour, _Neighbour],

@@ -53,14 +53,14 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class Family:
+class LawFamily:
     """One direction of a loss, looked at once for every count and delta whose tail that look holds."""
 
     law: LossDistribution
     scout: Scout
 
     @classmethod
-    def of(cls, law: LossDistribution, settings: Sequence[tuple[int, float]]) -> "Family":
+    def of(cls, law: LossDistribution, settings: Sequence[tuple[int, float]]) -> "LawFamily":
         """For pairs of a count and a delta."""
         return cls(law, look_at(Repeated(law, 1), min(tail_of(*setting) for setting in settings)))
 
