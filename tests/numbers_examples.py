@@ -453,11 +453,7 @@ ACCOUNTING = {
         group=2,
     ),
     "accounting.dpsgd_epsilons": of(
-        accounting.dpsgd_epsilons,
-        noise_multiplier=2,
-        sampling_rate=QUARTER,
-        steps=100,
-        delta=SMALL,
+        lambda **n: accounting.dpsgd_epsilons(2, QUARTER, 100, SMALL, **n),
         width=QUARTER,
         group=2,
     ),
@@ -982,6 +978,7 @@ LEARNING = {
         lambda **n: learning.memory_of(_linear(), _torch()[1:], **n),
         examples_per_unit=2,
         batch_size=8,
+        room=100,
     ),
     "learning.TrainingPlan": (
         Example(lambda **n: _fit(plan=_TWO_STEPS | n), {"size": 40, "group": 2}),

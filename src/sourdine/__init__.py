@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from sourdine import mechanisms as mechanisms
     from sourdine import report as report
     from sourdine.accounting import explain as explain
-    from sourdine.accounting.dpsgd.sweep import dpsgd_epsilons as dpsgd_epsilons
     from sourdine.accounting.dpsgd.training import dpsgd_epsilon as dpsgd_epsilon
     from sourdine.accounting.ledger import Ledger as Ledger
     from sourdine.accounting.spend import Spend as Spend
@@ -61,7 +60,6 @@ _HOMES = {
     "Spend": "accounting.spend",
     "Table": "tables.table",
     "dpsgd_epsilon": "accounting.dpsgd.training",
-    "dpsgd_epsilons": "accounting.dpsgd.sweep",
     "quantiles": "tables.quantiles",
 }
 
@@ -99,7 +97,6 @@ __all__ = [
     "anonymity",
     "audit",
     "dpsgd_epsilon",
-    "dpsgd_epsilons",
     "estimators",
     "explain",
     "learning",

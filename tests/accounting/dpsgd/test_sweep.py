@@ -100,14 +100,14 @@ def test_without_sampling_it_is_gaussian_noise() -> None:
 
 
 def test_shapes_are_broadcast() -> None:
-    lower, upper = sd.dpsgd_epsilons([1.0, 2.0], 0.01, [[10], [20], [30]], 1e-5, width=0.1)
+    lower, upper = sd.accounting.dpsgd_epsilons([1.0, 2.0], 0.01, [[10], [20], [30]], 1e-5, width=0.1)
     assert lower.shape == upper.shape == (3, 2)
     assert np.all(np.diff(upper, axis=1) < 0)
-    one = sd.dpsgd_epsilons(1, np.array(Fraction(1, 100)), 10, 1e-5, width=0.1)
+    one = sd.accounting.dpsgd_epsilons(1, np.array(Fraction(1, 100)), 10, 1e-5, width=0.1)
     assert one.upper.shape == ()
     assert lower[0, 0] <= one.upper
     assert one.lower <= upper[0, 0]
-    none = sd.dpsgd_epsilons([], 0.01, 10, 1e-5)
+    none = sd.accounting.dpsgd_epsilons([], 0.01, 10, 1e-5)
     assert none.lower.shape == none.upper.shape == (0,)
     assert none.upper.dtype == np.float64
 
@@ -122,23 +122,23 @@ def test_numbers_of_other_libraries_are_numbers() -> None:
 @pytest.mark.parametrize(
     ("name", "bad"),
     [
-        ("noise_multiplier", [1.0, math.nan]),
-        ("noise_multiplier", [1.0, 0.0]),
-        ("noise_multiplier", ["1"]),
-        ("noise_multiplier", [[1.0], [1.0, 2.0]]),
-        ("sampling_rate", [0.1, 1.5]),
-        ("sampling_rate", [math.inf]),
+        ("noise_multipliers", [1.0, math.nan]),
+        ("noise_multipliers", [1.0, 0.0]),
+        ("noise_multipliers", ["1"]),
+        ("noise_multipliers", [[1.0], [1.0, 2.0]]),
+        ("sampling_rates", [0.1, 1.5]),
+        ("sampling_rates", [math.inf]),
         ("steps", [10, 0]),
         ("steps", np.array([10.0])),
         ("steps", [True]),
         ("steps", np.array([3], "m8[s]")),
-        ("delta", [1e-5, 0.0]),
-        ("delta", [1e-5, 1.0]),
-        ("delta", None),
+        ("deltas", [1e-5, 0.0]),
+        ("deltas", [1e-5, 1.0]),
+        ("deltas", None),
     ],
 )
 def test_errors_name_the_parameter(name: str, bad: object) -> None:
-    good = {"noise_multiplier": 1.0, "sampling_rate": 0.1, "steps": 10, "delta": 1e-5}
+    good = {"noise_multipliers": 1.0, "sampling_rates": 0.1, "steps": 10, "deltas": 1e-5}
     with pytest.raises(InvalidParameter, match=f"'{name}' of dpsgd_epsilons"):
         dpsgd_epsilons(**(good | {name: bad}))  # type: ignore[arg-type]
 

@@ -46,10 +46,10 @@ class _Setting(NamedTuple):
 
 
 def dpsgd_epsilons(
-    noise_multiplier: ArrayLike,
-    sampling_rate: ArrayLike,
+    noise_multipliers: ArrayLike,
+    sampling_rates: ArrayLike,
     steps: ArrayLike,
-    delta: ArrayLike,
+    deltas: ArrayLike,
     width: float = 1e-3,
     *,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
@@ -65,21 +65,22 @@ def dpsgd_epsilons(
     ((2, 2), True)
     """
     accountant = PLD(width=width)
-    noises = _checked("noise_multiplier", noise_multiplier, _noise)
-    rates = _checked("sampling_rate", sampling_rate, _rate)
-    counts, deltas = _checked("steps", steps, _steps), _checked("delta", delta, _delta)
+    noises = _checked("noise_multipliers", noise_multipliers, _noise)
+    rates = _checked("sampling_rates", sampling_rates, _rate)
+    counts, levels = _checked("steps", steps, _steps), _checked("deltas", deltas, _delta)
     try:
-        grids = np.broadcast_arrays(rates, noises, counts, deltas)
+        grids = np.broadcast_arrays(rates, noises, counts, levels)
     except ValueError:
-        shapes = ", ".join(str(each.shape) for each in (noises, rates, counts, deltas))
+        shapes = ", ".join(str(each.shape) for each in (noises, rates, counts, levels))
         raise InvalidParameter(
-            "The 'noise_multiplier', 'sampling_rate', 'steps' and 'delta' of dpsgd_epsilons must have shapes "
-            f"that NumPy can broadcast. Got {shapes}. For a grid, give each its own axis, as np.ix_ does."
+            "The 'noise_multipliers', 'sampling_rates', 'steps' and 'deltas' of dpsgd_epsilons must have "
+            f"shapes that NumPy can broadcast. Got {shapes}. For a grid, give each its own axis, as np.ix_ "
+            "does."
         ) from None
     settings = [_Setting(*each) for each in zip(*(grid.flat for grid in grids), strict=True)]
-    found = dict(_sweep(sorted(set(settings)), accountant, neighbours, group))
+    brackets = dict(_sweep(sorted(set(settings)), accountant, neighbours, group))
     lower, upper = (
-        np.array([getattr(found[each], end) for each in settings], float).reshape(grids[0].shape)
+        np.array([getattr(brackets[each], end) for each in settings], float).reshape(grids[0].shape)
         for end in ("lower", "upper")
     )
     return Brackets(lower, upper)
@@ -104,15 +105,15 @@ def _delta(name: str, value: object) -> float:
 def _checked(name: str, values: ArrayLike, one: Callable[[str, object], object]) -> NDArray[np.object_]:
     """Every number as its check returns it, in an array of the same shape."""
     try:
-        given = np.asarray(values)
+        array = np.asarray(values)
     except ValueError:
         remedy = "Pass lists of the same length, or an array."
         raise check.fail(
             "dpsgd_epsilons", name, "be a number or an array of numbers", values, remedy
         ) from None
-    kept = np.empty(given.size, dtype=object)
-    kept[:] = [one(name, each) for each in given.flat]
-    return kept.reshape(given.shape)
+    numbers = np.empty(array.size, dtype=object)
+    numbers[:] = [one(name, each) for each in array.flat]
+    return numbers.reshape(array.shape)
 
 
 @dataclass
@@ -131,8 +132,8 @@ class _Neighbour:
         if not known or not float(np.abs(self.place - place).sum()) <= _NEAR:
             self.place, self.guess = place, None
         deltas = [each.delta for each in settings]
-        found, self.guess = family.brackets(settings[0].steps, deltas, width, leasts, self.guess)
-        return found
+        brackets, self.guess = family.brackets(settings[0].steps, deltas, width, leasts, self.guess)
+        return brackets
 
 
 def _sweep(
@@ -164,20 +165,20 @@ def _both(
     neighbours: tuple[_Neighbour, _Neighbour],
 ) -> list[Bracket]:
     """The worse of both directions; the second one is only looked at where Chernoff leaves it open."""
-    found = neighbours[0].brackets(remove, settings, width, [0.0] * len(settings))
+    brackets = neighbours[0].brackets(remove, settings, width, [0.0] * len(settings))
     if add is remove:
-        return found
+        return brackets
     open_ = [
         k
-        for k, (each, first) in enumerate(zip(settings, found, strict=True))
+        for k, (each, first) in enumerate(zip(settings, brackets, strict=True))
         if first.lower < math.inf and not add.surely_within(each.steps, first.lower, each.delta)
     ]
     if open_:
-        leasts = [found[k].lower for k in open_]
+        leasts = [brackets[k].lower for k in open_]
         others = neighbours[1].brackets(add, [settings[k] for k in open_], width, leasts)
         for k, other in zip(open_, others, strict=True):
-            found[k] = Bracket(max(found[k].lower, other.lower), max(found[k].upper, other.upper))
-    return found
+            brackets[k] = Bracket(max(brackets[k].lower, other.lower), max(brackets[k].upper, other.upper))
+    return brackets
 
 
 def _shares(loss: PrivacyLoss) -> bool:

@@ -168,6 +168,8 @@ def memory_of(
     most = _UNITS[-1]
     if batch_size is not None:
         most = check.integer("memory_of", "batch_size", batch_size, 1, 1 << 40)
+    if room is not None:
+        room = check.integer("memory_of", "room", room, 0, 1 << 62)
     if device is not None or dtype is not None or any(value.is_meta for value in model.parameters()):
         model = where.copy_of(model)
     examples, losses = examples_of(data), cross_entropy if loss is None else check_loss(loss)
