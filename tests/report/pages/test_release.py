@@ -161,13 +161,13 @@ def test_charts_draw_every_value_and_its_interval(published: tuple[Record, Certi
         inner = [row for row in answer.rows() if answer.kind != "contingency" or "all" not in row[0]]
         held = spec["datasets"]["rows"]  # type: ignore[index]
         found = [(row["value"], row["lower"], row["upper"]) for row in held]
-        counted = answer.kind in ("count", "histogram")  # whose noise below 0 is drawn as 0
+        counted = answer.kind in ("count", "histogram", "contingency")  # whose noise below 0 is drawn as 0
         told = [tuple(max(0, each) if counted else each for each in row[1:]) for row in inner]
-        hidden = sum(value is None for value, _, _ in found)  # of which words are drawn
-        if answer.kind != "contingency":
-            assert [row for row in found if row[0] is not None] == [
-                row for row, drawn in zip(told, found, strict=True) if drawn[0] is not None
-            ]
+        # an interval over all of what was declared says nothing: words are drawn of it
+        whole = [answer.kind == "quantiles" and row[1:] == (0, 100) for row in told]
+        nothing = (None, None, None)
+        assert found == [nothing if each else row for row, each in zip(told, whole, strict=True)]
+        hidden = sum(whole)
         points = answer.kind in ("quantiles", "mean", "variance")
         assert marks(svg, "symbol" if points else "rect") == len(inner) - hidden
         assert marks(svg, "rule") == (0 if answer.kind == "contingency" else len(inner) - hidden)
