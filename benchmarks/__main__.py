@@ -1,7 +1,7 @@
-"""All benchmarks in turn, and the page that tells what they found: `python -m benchmarks [NAME ...]`.
+"""All benchmarks in turn, and the pages that tell what they found: `python -m benchmarks [NAME ...]`.
 
-What each printed is kept under `.bench/results`; the page is written from all that is kept there, and keeps
-what it said of others, so that one benchmark can be run again without them.
+What each printed is kept under `.bench/results`. A page is written for each that is kept there, and a first
+page from all pages there are, so that one benchmark can be run again without the others.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.charts import FIGURES, draw
-from benchmarks.page import Run, page, parts
+from benchmarks.page import Run, contents, page
 from benchmarks.peers import ENVIRONMENTS, ROOT
 
 KEPT = ENVIRONMENTS / "results"
@@ -32,7 +32,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names())}; all without any")
     parser.add_argument("--quick", action="store_true", help="smaller sizes; the page says so")
-    parser.add_argument("--page", type=Path, default=PAGE, metavar="PATH", help="where the page goes")
+    parser.add_argument(
+        "--page",
+        type=Path,
+        default=PAGE,
+        metavar="PATH",
+        help="where the first page goes, beside the others' folder",
+    )
     options = parser.parse_args()
     wanted = options.names or names()
     if unknown := sorted(set(wanted) - set(names())):
@@ -48,14 +54,15 @@ def main() -> None:
         console.print(f"{place} of {len(wanted)}: {name}, {took:.0f} s{'' if good else ', FAILED'}")
         failed += [] if good else [name]
     runs = [Run.read(KEPT, name) for name in names() if Run.kept(KEPT, name)]
-    folder = options.page.parent / PICTURES
-    drawn = {run.name: draw(run.name, measures_of(run.name), folder) for run in runs}
-    pictures = {
-        name: [(path.relative_to(options.page.parent).as_posix(), figure) for path, figure in each]
-        for name, each in drawn.items()
-    }
-    earlier = parts(options.page.read_text(encoding="utf-8")) if options.page.exists() else {}
-    options.page.write_text(page(runs, pictures, earlier), encoding="utf-8")
+    folder = options.page.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in runs:
+        drawn = draw(each.name, measures_of(each.name), options.page.parent / PICTURES)
+        pictures = [(f"../{PICTURES}/{path.name}", figure) for path, figure in drawn]
+        made = page(each, pictures, first=f"../{options.page.name}")
+        (folder / f"{each.name}.md").write_text(made, encoding="utf-8")
+    told = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
+    options.page.write_text(contents(told, folder.name), encoding="utf-8")
     console.print(f"The page is {options.page}.")
     if failed:
         sys.exit(f"Failed: {', '.join(failed)}. What they printed is in {KEPT}.")

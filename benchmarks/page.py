@@ -1,8 +1,9 @@
-"""The page of all benchmarks: ratios first, then what each printed."""
+"""The page of all benchmarks: what was missed first; and one for each, with what it printed."""
 
 import json
 import os
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -11,14 +12,14 @@ from pathlib import Path
 from benchmarks.finding import BETTER, MET, MISSED, findings
 from sourdine.core.figure import Figure
 
-_MISSED, _BETTER = "Missed", "Where somebody else is better"
 _HEAD = """# Benchmarks
 
 Ratios to the best peer and to the limit (the same work without privacy, or bare hardware), each from one run
 in which all took turns on one machine. Numbers of different runs or machines are not compared. `make bench`
-writes this page; `python -m benchmarks NAME` runs one again. How each is measured stands in
+writes these pages; `python -m benchmarks NAME` runs one again. How each is measured stands in
 [benchmarks/README.md](../benchmarks/README.md).
 """
+_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,58 +71,47 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}"
 
 
-def parts(text: str) -> dict[str, str]:
-    """The part of each benchmark in a page that was written before, without its title.
-
-    >>> parts("# Benchmarks\\n\\n## Missed\\n\\n- noise: 3 GB\\n\\n## noise\\n\\n- missed: 3 GB\\n")
-    {'noise': '- missed: 3 GB'}
-    """
-    found = {}
-    for each in text.split("\n## ")[1:]:
-        title, _, rest = each.partition("\n")
-        if title not in (_MISSED, _BETTER):
-            found[title] = rest.strip()
-    return found
-
-
-def page(
-    runs: Sequence[Run],
-    pictures: Mapping[str, Sequence[tuple[str, Figure]]] = {},
-    earlier: Mapping[str, str] = {},
-) -> str:
-    """The page as Markdown; each picture has its address and the figure that it shows.
-
-    Of benchmarks that are not among the runs, it keeps the parts that it had earlier.
-    """
-    made = {**earlier, **{run.name: _part(run, pictures.get(run.name, ())) for run in runs}}
-    told = {name: findings("\n".join(_points(part))) for name, part in made.items()}
+def contents(pages: Mapping[str, str], folder: str) -> str:
+    """The first page as Markdown, from the page of each benchmark; links go to this folder beside it."""
+    told = {name: findings("\n".join(_points(text))) for name, text in sorted(pages.items())}
     every = [mark for each in told.values() for mark, _ in each]
     lines = [_HEAD, f"**{every.count(MET)} targets are met, {every.count(MISSED)} missed.**", ""]
-    lines += _list(_MISSED, MISSED, told)
-    lines += _list(_BETTER, BETTER, told)
-    for name in sorted(made):
-        lines += [f"## {name}", "", made[name], ""]
-    return "\n".join(lines)
+    lines += _list("Missed", MISSED, told, folder)
+    lines += _list("Where somebody else is better", BETTER, told, folder)
+    lines += ["## All benchmarks", "", "| benchmark | met | missed | better elsewhere | run on |"]
+    lines += ["| --- | ---: | ---: | ---: | --- |"]
+    for name, each in told.items():
+        marks = [mark for mark, _ in each]
+        counts = " | ".join(str(marks.count(mark)) for mark in (MET, MISSED, BETTER))
+        date = _DATE.search(pages[name])
+        lines.append(f"| [{name}]({folder}/{name}.md) | {counts} | {date[0] if date else ''} |")
+    return "\n".join([*lines, ""])
 
 
-def _part(run: Run, pictures: Sequence[tuple[str, Figure]]) -> str:
-    """What the page says of one run."""
-    lines = [f"- {mark}: {text}" for mark, text in findings(run.output)]
+def page(run: Run, pictures: Sequence[tuple[str, Figure]] = (), first: str = "../benchmarks.md") -> str:
+    """The page of one run as Markdown; each picture has its address and the figure that it shows."""
+    lines = [f"# Benchmark: {run.name}", "", f"[All benchmarks]({first})", ""]
+    lines += [f"- {mark}: {text}" for mark, text in findings(run.output)]
     quick = " A quick run, with smaller sizes." if run.quick else ""
     where = f"{run.date}, {run.machine}; load {run.load} on average over the last 15 minutes."
     lines += ["", f"{where}{quick}", ""]
     for address, figure in pictures:
         lines += [f"![{figure.title}]({address})", "", *([figure.note, ""] if figure.note else [])]
     lines += ["<details><summary>All it printed</summary>", "", "```text", run.output.rstrip(), "```", ""]
-    return "\n".join([*lines, "</details>"]).strip()
+    return "\n".join([*lines, "</details>", ""])
 
 
-def _points(part: str) -> list[str]:
-    """The findings that a part begins with, as the benchmark printed them."""
-    return [line.removeprefix("- ") for line in part.splitlines() if line.startswith("- ")]
+def _points(page: str) -> list[str]:
+    """The findings that a page begins with, as the benchmark printed them."""
+    return [line.removeprefix("- ") for line in page.splitlines() if line.startswith("- ")]
 
 
-def _list(title: str, mark: str, told: Mapping[str, Sequence[tuple[str, str]]]) -> list[str]:
+def _list(title: str, mark: str, told: Mapping[str, Sequence[tuple[str, str]]], folder: str) -> list[str]:
     """All findings of one kind, or nothing."""
-    lines = [f"- {name}: {text}" for name, each in told.items() for kind, text in each if kind == mark]
+    lines = [
+        f"- [{name}]({folder}/{name}.md): {text}"
+        for name, each in told.items()
+        for kind, text in each
+        if kind == mark
+    ]
     return [f"## {title}", "", *lines, ""] if lines else []

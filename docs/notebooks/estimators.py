@@ -105,4 +105,4 @@ ledger.close()
 # %% [markdown]
 # ## Next
 # More of each: [the tutorial](../tutorials/estimators.md). How they compare with others on larger tables:
-# [benchmarks](../benchmarks.md). Why it holds: [the proofs](../guarantees/estimators.md).
+# [the benchmark](../benchmarks/estimators.md). Why it holds: [the proofs](../guarantees/estimators.md).

@@ -1,21 +1,24 @@
 from functools import partial
 
 from benchmarks.charts import growth_figures, keys_figures, quantiles_figures
-from benchmarks.page import Run, page, parts
+from benchmarks.page import Run, contents, page
 
 RUN = partial(Run, date="2026-01-02", machine="a machine", load=0.1)
 
 
-def test_the_page_counts_targets_and_says_where_others_are_better() -> None:
+def test_the_first_page_counts_targets_and_says_where_others_are_better() -> None:
     told = "a table\nmet: 2 times as quick\nmissed: 3 GB\nbetter elsewhere: DuckDB by 5 times\n"
-    made = page([RUN(name="noise", quick=True, output=told)])
+    noise = page(RUN(name="noise", quick=True, output=told))
+    assert "A quick run" in noise
+    made = contents({"noise": noise, "local": page(RUN(name="local", quick=False, output=""))}, "pages")
     assert "**1 targets are met, 1 missed.**" in made
-    assert made.index("## Missed") < made.index("## Where somebody else is better") < made.index("## noise")
-    assert "- noise: 3 GB" in made
-    assert "A quick run" in made
+    assert made.index("## Missed") < made.index("## Where somebody else is better")
+    assert "- [noise](pages/noise.md): 3 GB" in made
+    assert "| [noise](pages/noise.md) | 1 | 1 | 1 | 2026-01-02 |" in made
+    assert made.index("| [local]") < made.index("| [noise]")
 
 
-def test_pictures_stand_in_the_part_of_their_benchmark() -> None:
+def test_pictures_stand_on_the_page_of_their_benchmark() -> None:
     figure = quantiles_figures(
         {
             "size": 10**7,
@@ -24,9 +27,8 @@ def test_pictures_stand_in_the_part_of_their_benchmark() -> None:
         }
     )["quantiles"]
     assert figure.title == "Nine deciles of 10,000,000 values take 0.25 s, 0.5 times the sort"
-    runs = [RUN(name=name, quick=False, output="met: x") for name in ("noise", "quantiles")]
-    made = page(runs, {"quantiles": [("pictures/q.png", figure)]})
-    assert made.index("## quantiles") < made.index(f"![{figure.title}](pictures/q.png)")
+    made = page(RUN(name="quantiles", quick=False, output="met: x"), [("pictures/q.png", figure)])
+    assert made.index("- met: x") < made.index(f"![{figure.title}](pictures/q.png)")
 
 
 def test_titles_tell_the_largest_case() -> None:
@@ -44,14 +46,8 @@ def test_titles_tell_the_largest_case() -> None:
     assert keys_figures([most, one])["keys"].title.startswith("1,000 keys that nobody declared take 7 s")
 
 
-def test_a_benchmark_is_run_again_without_the_others() -> None:
-    """The page keeps what it said of them, their findings and their place."""
-    noise = RUN(name="noise", quick=False, output="a table\nmissed: 3 GB\n")
-    first = page([noise, RUN(name="local", quick=False, output="met: 2 times\n")])
-    again = page(
-        [RUN(name="local", quick=False, output="better elsewhere: by 5 times\n")], earlier=parts(first)
-    )
-    assert "**0 targets are met, 1 missed.**" in again
-    assert parts(again)["noise"] == parts(first)["noise"]
-    assert again.index("- local: by 5 times") < again.index("## local") < again.index("## noise")
-    assert page([noise], earlier=parts(page([noise]))) == page([noise])
+def test_the_table_of_a_page_is_not_counted_among_its_findings() -> None:
+    """What it printed stands there a second time, and is not a point of a list."""
+    made = page(RUN(name="noise", quick=False, output="a table\nmissed: 3 GB\n"))
+    assert made.count("missed: 3 GB") == 2
+    assert "**0 targets are met, 1 missed.**" in contents({"noise": made}, "pages")
