@@ -6,9 +6,16 @@ from scipy.stats import norm
 
 from sourdine.accounting.dpsgd.training import step_loss
 from sourdine.accounting.pld import lattice
-from sourdine.accounting.pld.composition import delta_bracket, epsilon_above, epsilon_bracket, profile_above
+from sourdine.accounting.pld.composition import (
+    delta_bracket,
+    epsilon_above,
+    epsilon_and_tilt,
+    epsilon_bracket,
+    profile_above,
+)
 from sourdine.accounting.pld.discretisation import above
 from sourdine.accounting.pld.scout import Repeated
+from sourdine.accounting.pld.tilt import Tilt
 from sourdine.accounting.subsampling.poisson import PoissonRemove
 from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw, GeometricLaw, LossDistribution, pure_law
 from tests.accounting.profiles import gaussian_delta, least_epsilon
@@ -142,3 +149,26 @@ def test_laws_at_the_end_of_floats_still_have_a_bracket(
     if epsilon < math.inf:
         assert epsilon <= found.upper
         assert epsilon <= epsilon_above(laws, 1e-6, 1e-3)
+
+
+@pytest.mark.parametrize("order", [0.3, 4.0, 60.0])
+@pytest.mark.parametrize("spare", [None, 0.0, 5.0])
+def test_no_tilt_of_the_other_direction_makes_a_bracket_wrong(order: float, spare: float | None) -> None:
+    """Whatever tilt is tried first, only an epsilon at which Balle and Wang's delta is met is said to do."""
+    laws, near = [Repeated(GaussianLaw(0.1), 25)], Tilt(order, order, spare)
+    true = epsilon_bracket(laws, 1e-6, 1e-4)
+    for least in (0.5 * true.lower, true.lower - 1e-3, true.upper + 1e-3, 2 * true.upper):
+        found, _ = epsilon_and_tilt(laws, 1e-6, 1e-3, least, near)
+        assert gaussian_delta(0.5, found.upper) <= 1e-6
+        assert found.lower == 0 or gaussian_delta(0.5, found.lower) >= 1e-6
+        assert found.width <= 1e-3 or found.upper <= least
+
+
+def test_the_tilt_of_one_direction_tells_that_the_other_is_below() -> None:
+    """What is left out for speed leaves the answer as it is: the seed's run, its second direction."""
+    loss = step_loss(1.0, 64 / 60000)
+    first, tilt = epsilon_and_tilt([Repeated(loss.remove, 14070)], 1e-5, 1e-3)
+    second, same = epsilon_and_tilt([Repeated(loss.add, 14070)], 1e-5, 1e-3, first.lower, tilt)
+    assert second.upper == first.lower
+    assert same is tilt is not None
+    assert epsilon_bracket([Repeated(loss.add, 14070)], 1e-5, 1e-3).upper < first.lower

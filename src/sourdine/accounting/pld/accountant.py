@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sourdine.accounting.accountant import Accountant, Bracket, check_delta, exactly, same_relation
-from sourdine.accounting.pld.composition import delta_bracket, epsilon_bracket, why_wide
+from sourdine.accounting.pld.composition import delta_bracket, epsilon_and_tilt, why_wide
 from sourdine.accounting.pld.enumeration import outcomes
 from sourdine.accounting.pld.joint import Together, either_order
 from sourdine.accounting.pld.scout import Repeated
+from sourdine.accounting.pld.tilt import Tilt
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated, above_zero
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
@@ -75,10 +76,10 @@ class PLD(Accountant[PldCost]):
         remove, add = directions(cost)
         if pure - (top := _from_top(remove, delta, self.width / 20)) <= self.width / 10:
             return Bracket(min(top, pure), pure)
-        first = self._epsilon(remove, delta)
+        first, tilt = self._epsilon(remove, delta)
         both = first
         if add is not remove and first.lower < math.inf:
-            second = self._epsilon(add, delta, first.lower)
+            second, _ = self._epsilon(add, delta, first.lower, tilt)
             both = Bracket(max(first.lower, second.lower), max(first.upper, second.upper))
         upper = min(both.upper, pure, _concentrated(cost, delta))
         return Bracket(min(both.lower, upper), upper)
@@ -99,12 +100,14 @@ class PLD(Accountant[PldCost]):
         reasons = [why_wide(laws, delta, self.width) for laws in directions(cost)]
         return next((reason for reason in reasons if reason), "")
 
-    def _epsilon(self, laws: list[Repeated], delta: float, least: float = 0.0) -> Bracket:
+    def _epsilon(
+        self, laws: list[Repeated], delta: float, least: float = 0.0, near: Tilt | None = None
+    ) -> tuple[Bracket, Tilt | None]:
         """One direction: by enumeration where that is possible, else on a lattice."""
         all_outcomes = outcomes(laws)
-        return (
-            all_outcomes.epsilon(delta) if all_outcomes else epsilon_bracket(laws, delta, self.width, least)
-        )
+        if all_outcomes:
+            return all_outcomes.epsilon(delta), None
+        return epsilon_and_tilt(laws, delta, self.width, least, near)
 
 
 def delta_of(laws: list[Repeated], epsilon: float, width: float) -> Bracket:

@@ -15,16 +15,18 @@ from sourdine.accounting.pld.lattice import (
     align,
     finest_step,
     first_step,
+    lattice_from,
     lattice_of,
     sum_above,
     sum_below,
 )
 from sourdine.accounting.pld.scout import Repeated, Scout, look_at
-from sourdine.accounting.pld.tilt import tilt_at, tilt_for
+from sourdine.accounting.pld.tilt import Tilt, tilt_at, tilt_for
 from sourdine.core.distributions import Floats
 
 _ROUNDS = 6
 _TILTS = 8
+_ROUGH = 0.02  # the share of an epsilon to which another is told to lie below it
 _TAIL = 1e-5  # the share of delta that losses beyond the lattice may have
 _SMALLEST = 1e-290  # a mass under P below it has none under Q that a float can hold
 _NOTHING = 1e-15  # mass at finite losses that leaves no more to say than that the others are infinite
@@ -36,18 +38,50 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
 
     It stops early once the answer is known to lie below `least`.
     """
+    return epsilon_and_tilt(laws, delta, width, least)[0]
+
+
+def epsilon_and_tilt(
+    laws: Sequence[Repeated], delta: float, width: float, least: float = 0.0, near: Tilt | None = None
+) -> tuple[Bracket, Tilt | None]:
+    """`epsilon_bracket`, and the tilt it was found with, for the other direction of the same losses.
+
+    There it is `near`, with which an answer below `least` is told without looking for a better one.
+    """
     scouts = _scouts(laws, delta)
     if _ever([Repeated(item.law.least, item.count) for item in laws]) > delta:
-        return Bracket(math.inf, math.inf)
-    best = Bracket(0.0, math.inf)
+        return Bracket(math.inf, math.inf), None
     if beyond_lattice(scouts) > delta or nothing_finite(scouts):
-        return best
-    looks = [scout.look for scout in scouts]
-    tilt = tilt_for(looks, delta)
+        return Bracket(0.0, math.inf), None
+    if least and near and _within(laws, scouts, delta, max(width, _ROUGH * least), least, near):
+        return Bracket(0.0, least), near
+    tilt = tilt_for([scout.look for scout in scouts], delta)
+    return _refined(laws, scouts, delta, width, least, tilt), tilt
+
+
+def _within(
+    laws: Sequence[Repeated], scouts: list[Scout], delta: float, width: float, epsilon: float, tilt: Tilt
+) -> bool:
+    """Whether one sum from above says that delta is no more than this at an epsilon; False says nothing.
+
+    Chords are as good wherever points are counted from, so that is not looked for.
+    """
+    step = align(laws, first_step(laws, tilt.deciding, width))
+    if step < finest_step(scouts, tilt.order):
+        return False
+    lattice = lattice_from([0.0] * len(laws), scouts, step, tilt)
+    return sum_above(laws, lattice, step, tilt).delta(epsilon) <= delta
+
+
+def _refined(
+    laws: Sequence[Repeated], scouts: list[Scout], delta: float, width: float, least: float, tilt: Tilt
+) -> Bracket:
+    """The bracket on finer and finer lattices, until it is as narrow as asked or floats allow no finer."""
+    best = Bracket(0.0, math.inf)
     finest = finest_step(scouts, tilt.order)
     if finest > COARSEST:
         return best
-    step = align(laws, max(first_step(laws, tilt.deciding, max(width, 0.02 * least)), finest))
+    step = align(laws, max(first_step(laws, tilt.deciding, max(width, _ROUGH * least)), finest))
     shift = SHIFT * sum(item.count for item in laws)
     known, known_scouts = _known(laws, scouts, delta)
     for _ in range(_ROUNDS):

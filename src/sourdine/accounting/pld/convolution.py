@@ -75,8 +75,7 @@ class LossSum:
     def epsilon(self, delta: float, near: float | None = None) -> float:
         """Where the profile crosses delta, or a bound on it; `near` is a guess of it, for speed alone."""
         if self.pessimistic:
-            last = self.start + (self.length - 1) * self.step
-            return math.inf if self.delta(last) > delta else self._crossing(delta, near)
+            return self._crossing(delta, near)
         if delta < self.beyond:
             return math.inf
         epsilon = self._crossing(delta, near)
@@ -99,8 +98,9 @@ class LossSum:
     def _crossing(self, delta: float, near: float | None = None) -> float:
         """Where what lies inside and at infinity falls to delta; the start if it does so before.
 
-        Of the places that are asked, the last above delta and the one after it stay. The next are close to
-        where the logarithm of the profile would cross if it were straight between those two.
+        An upper end that is above delta at the last place still is infinite. Of the places that are asked,
+        the last above delta and the one after it stay. The next are close to where the logarithm of the
+        profile would cross if it were straight between those two.
         """
         end = self.length - 1
         if near is not None and self.start < near < self.start + end * self.step:
@@ -110,6 +110,9 @@ class LossSum:
         while True:
             first, second = self._weighed(places)
             profile = self._excess(first, second, places.astype(np.float64) * self.step)
+            open_ = self.pessimistic and places[-1] == end and profile[-1] + self.beyond > delta
+            if open_ and self.delta(self.start + end * self.step) > delta:
+                return math.inf
             if places[0] == 0 and profile[0] + self.beyond <= delta:
                 return self.start
             over = np.flatnonzero(profile[:-1] + self.beyond > delta)
@@ -273,8 +276,11 @@ def _tilt(part: Component, step: float, order: float) -> tuple[float, Floats, fl
 
 
 def _mass_error(part: Component, step: float, order: float) -> float:
-    """How far a tilted mass and the cumulant may err together, relative to it."""
-    farthest = max(abs(int(part.places[0])), abs(int(part.places[-1]))) * step
+    """How far a tilted mass and the cumulant may err together, relative to it.
+
+    Losses were rounded when the origin was added to them, and so is the sum of all origins.
+    """
+    farthest = max(abs(int(part.places[0])), abs(int(part.places[-1]))) * step + abs(part.origin)
     return 4 * ULP * (8 + order * farthest)
 
 

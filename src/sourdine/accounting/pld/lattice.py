@@ -26,6 +26,11 @@ LawPoints = list[tuple[float, NDArray[np.int64]]]  # for each law where its poin
 def lattice_of(laws: Sequence[Repeated], scouts: list[Scout], step: float, tilt: Tilt) -> LawPoints:
     """For each law where its points are counted from, and which of them are looked at."""
     origins = [origin_of(item.law, scout, step) for item, scout in zip(laws, scouts, strict=True)]
+    return lattice_from(origins, scouts, step, tilt)
+
+
+def lattice_from(origins: Sequence[float], scouts: list[Scout], step: float, tilt: Tilt) -> LawPoints:
+    """The same with points counted from these origins."""
     return [
         (origin, _places(scout.look, step, origin, tilt.deciding))
         for origin, scout in zip(origins, scouts, strict=True)

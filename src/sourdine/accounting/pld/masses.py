@@ -60,34 +60,38 @@ class MassTable:
 
 
 @dataclass(frozen=True)
-class _Weight:
-    """Factors of geometric series: with r = e^-rate and z = e^{2 pi i k/N}, factors over 1 - z r."""
+class _Weights:
+    """Factors of two geometric series: with r = e^-rate and z = e^{2 pi i k/N}, factors over 1 - z r."""
 
-    rate: float
-    factors: NDArray[np.complex128]
-    length: int
-    error: float  # what each mass may err, with the sign to charge it by
-    rounding: float  # the rounding unit of sums of factors, with its sign
+    rates: Floats
+    real: Floats
+    imaginary: Floats
+    rounding: Floats  # the rounding unit of sums of factors, with its sign
+    ends: Floats  # r^N
+    errors: Floats  # what the masses may err, summed without end, with the sign to charge it by
 
     @classmethod
-    def of(cls, series: "_Series", rate: float, side: int) -> "_Weight":
-        turns = 2j * math.pi / series.length * series.frequencies
-        factors = series.factors / -np.expm1(turns - rate)
-        rounding = math.copysign(ULP, side * series.error) * float(np.sum(np.abs(factors)))
-        return cls(rate, factors, series.length, series.error, rounding)
+    def of(cls, series: "_Series") -> "_Weights":
+        rates = np.array([[series.rate], [series.rate + series.step]])
+        factors = series.factors / -np.expm1(2j * math.pi / series.length * series.frequencies - rates)
+        units = math.copysign(ULP, series.error) * np.array([[1.0], [-1.0]])
+        rounding = units * np.abs(factors).sum(axis=1, keepdims=True)
+        ends, errors = np.exp(-rates * series.length), series.error / -np.expm1(-rates)
+        return cls(rates, factors.real.copy(), factors.imag.copy(), rounding, ends, errors)
 
     def sums(self, places: NDArray[np.int64], cosines: Floats, sines: Floats) -> Floats:
-        """The sum over t from j to N - 1 of (z r)^t is ((z r)^j - r^N)/(1 - z r).
+        """The sum over t from j to N - 1 of (z r)^t is ((z r)^j - r^N)/(1 - z r), in a row for each rate.
 
         Real parts are summed without the threads of a linear algebra library, which take longer to start.
         """
-        here, end = np.exp(-self.rate * places), math.exp(-self.rate * self.length)
-        units = 64 + len(self.factors) + self.rate * places  # of the terms, of their sum and of `here`
-        turned = np.einsum("k,kj->j", self.factors.real, cosines)
-        turned -= np.einsum("k,kj->j", self.factors.imag, sines)
+        falls = self.rates * places
+        here = np.exp(-falls)
+        units = 64 + self.real.shape[1] + falls  # of the terms, of their sum and of `here`
+        turned = np.einsum("wk,kj->wj", self.real, cosines)
+        turned -= np.einsum("wk,kj->wj", self.imaginary, sines)
         total = here * (turned + self.rounding * units)
-        total -= end * float(self.factors.sum().real)
-        sums: Floats = total + self.error * (here - end) / -math.expm1(-self.rate)
+        total -= self.ends * self.real.sum(axis=1, keepdims=True)
+        sums: Floats = total + self.errors * (here - self.ends)
         return sums
 
 
@@ -103,15 +107,18 @@ class _Series:
     error: float
 
     @cached_property
-    def _weights(self) -> tuple[_Weight, _Weight]:
-        return _Weight.of(self, self.rate, 1), _Weight.of(self, self.rate + self.step, -1)
+    def _weights(self) -> _Weights:
+        return _Weights.of(self)
 
     def weighed(self, places: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        angles = 2 * math.pi / self.length * (np.outer(self.frequencies, places) % self.length)
-        cosines, sines = np.cos(angles), np.sin(angles)  # quicker than a complex exponential
-        first, second = (weight.sums(places, cosines, sines) for weight in self._weights)
+        angles = 2 * math.pi / self.length * (self.frequencies[:, None] * places % self.length)
+        sums = self._weights.sums(
+            places, np.cos(angles), np.sin(angles)
+        )  # no complex exponential: it is slower
         deep = (self.rate + self.step) * places > _FLOATS  # the second sum may have been lost to underflow
-        return np.where(deep & (self.error < 0), 0.0, first), np.where(deep, 0.0, second)
+        if deep.any():
+            sums[0 if self.error < 0 else 1 :, deep] = 0.0
+        return sums[0], sums[1]
 
 
 @dataclass(frozen=True)
