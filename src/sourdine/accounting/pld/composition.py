@@ -53,14 +53,15 @@ def epsilon_and_tilt(
         return Bracket(math.inf, math.inf), None
     if beyond_lattice(scouts) > delta or nothing_finite(scouts):
         return Bracket(0.0, math.inf), None
-    if least and near and _within(laws, scouts, delta, max(width, _ROUGH * least), least, near):
+    rough = max(width, _ROUGH * least)
+    if least and near and _within(laws, scouts, delta, rough, epsilon=least, tilt=near):
         return Bracket(0.0, least), near
     tilt = tilt_for([scout.look for scout in scouts], delta)
-    return _refined(laws, scouts, delta, width, least, tilt), tilt
+    return _refined(laws, scouts, delta, width, least=least, tilt=tilt), tilt
 
 
 def _within(
-    laws: Sequence[Repeated], scouts: list[Scout], delta: float, width: float, epsilon: float, tilt: Tilt
+    laws: Sequence[Repeated], scouts: list[Scout], delta: float, width: float, *, epsilon: float, tilt: Tilt
 ) -> bool:
     """Whether one sum from above says that delta is no more than this at an epsilon; False says nothing.
 
@@ -74,7 +75,7 @@ def _within(
 
 
 def _refined(
-    laws: Sequence[Repeated], scouts: list[Scout], delta: float, width: float, least: float, tilt: Tilt
+    laws: Sequence[Repeated], scouts: list[Scout], delta: float, width: float, *, least: float, tilt: Tilt
 ) -> Bracket:
     """The bracket on finer and finer lattices, until it is as narrow as asked or floats allow no finer."""
     best = Bracket(0.0, math.inf)
