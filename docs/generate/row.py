@@ -138,7 +138,7 @@ WAY = (
                     "frames/output",
                     "core/codec",
                     "report/pages",
-                    "cli/outbox",
+                    "core/outbox",
                 ),
             ),
         ),

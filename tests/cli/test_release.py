@@ -218,7 +218,7 @@ def test_what_is_paid_is_published_even_if_no_page_can_be_drawn(
     def fail(*_: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("sourdine.report.pages.release.release_page", fail)
+    monkeypatch.setattr("sourdine.tables.publication.page_of", fail)
     assert run("release", case.spec, "-o", case.folder / "out")[0] != 0
     assert names(case.folder / "out") == ALL[:4]
 

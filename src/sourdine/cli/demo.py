@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.plan import print_answers
-from sourdine.cli.release import REPORT, PublishedRelease, plain, print_payment, publish
+from sourdine.cli.release import REPORT, plain, print_payment, publish
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson
 from sourdine.core.errors import BudgetExceeded, InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger
+    from sourdine.tables.publication import PublishedRelease
 
 TABLE, SPEC, LEDGER, RELEASE = "register.csv", "register.toml", "register.ledger", "release"
 _PEOPLE = 50_000
@@ -143,7 +144,7 @@ def _free(folder: Path) -> Path:
     raise InvalidParameter(f"{folder} and its numbers are all taken. Name another with -o.")
 
 
-def _print(place: Path, published: PublishedRelease, refusal: str) -> None:
+def _print(place: Path, published: "PublishedRelease", refusal: str) -> None:
     show.line(f"A made-up register of {_PEOPLE:,} people: {place / TABLE}")
     show.line(f"What to publish about it, declared beforehand: {place / SPEC}")
     show.line(f"A ledger with a budget of epsilon 1 for each person: {place / LEDGER}")

@@ -3,40 +3,28 @@
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli.certificate import CERTIFICATE
-from sourdine.cli.outbox import Outbox
 from sourdine.cli.plan import SpecFile, print_answers
 from sourdine.cli.shared import show
 from sourdine.cli.shared.app import Shared, rights
 from sourdine.cli.shared.parse import AsJson
-from sourdine.core import check, disk
 from sourdine.core import format as digits
 from sourdine.core.errors import InvalidParameter, LedgerError
+from sourdine.core.outbox import CERTIFICATE
 
 if TYPE_CHECKING:
     from sourdine.accounting.certificate import Certificate
-    from sourdine.tables import ReleasePlan, Specification, TableRelease
+    from sourdine.tables import Specification, TableRelease
+    from sourdine.tables.publication import PublishedRelease
     from sourdine.tables.release import Watch
 
-ANSWERS, QUALITY, RECORD, REPORT = "answers", "quality", "release.json", "report.html"
-FORMATS = ("csv", "json", "parquet")
-_ROW, _MOST_ROOM = 300, 1 << 30  # bytes of a row in a file, and of what is taken beforehand
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishedRelease:
-    """A release that was paid and written."""
-
-    release: "TableRelease"
-    certificate: "Certificate"
-    files: tuple[Path, ...]
+RECORD, REPORT = "release.json", "report.html"
+_CSV = ("csv",)
 
 
 def release(
@@ -63,7 +51,7 @@ def release(
     """
     folder = Path(f"{spec.stem}-release") if output is None else output
     with rights(shared):
-        published = publish(spec, folder, formats=formats or FORMATS[:1], report=report)
+        published = publish(spec, folder, formats=formats or _CSV, report=report)
     try:
         if as_json:
             show.document(plain(published))
@@ -80,60 +68,35 @@ def publish(
     spec: "Path | Specification",
     folder: Path,
     *,
-    formats: Sequence[str] = FORMATS[:1],
+    formats: Sequence[str] = _CSV,
     report: bool = True,
     watch: "Watch" = lambda scans: show.progress("reading the table", scans),
-) -> PublishedRelease:
+) -> "PublishedRelease":
     """Carry out a specification: everything is checked, then paid, then computed, then written at once."""
-    from sourdine.tables import Specification, write_answers
+    from sourdine.tables import Specification
+    from sourdine.tables.publication import Publication
     from sourdine.tables.record import Record
     from sourdine.tables.release import release as carry_out
     from sourdine.tables.table import described
 
-    if report:  # now, and not when it is paid
-        from sourdine.report.pages.release import release_page
-    for each in formats:
-        if each not in FORMATS:
-            raise check.fail("release", "format", f"be one of {', '.join(FORMATS)}", each)
     specification = Specification.load(spec) if isinstance(spec, Path) else spec
     plan, source = specification.plan(), specification.open()
-    endings = list(dict.fromkeys(formats))
-    tables = [f"{ANSWERS}.{each}" for each in endings]
-    tables += [f"{QUALITY}.{each}" for each in endings if plan.quality]
-    names = [*tables, CERTIFICATE, RECORD, *([REPORT] if report else [])]
-    outbox = Outbox(folder, names, _room(plan, len(names)))
+    publication = Publication(plan, formats=formats, report=report)
+    outbox = publication.outbox(folder, show.warn)
     with specification.open_ledger() as ledger, outbox as box, _stopped(folder, specification.ledger_path):
         release = carry_out(plan, source, ledger, purpose=described(plan.queries), watch=watch)
         certificate = release.certificate(ledger, release.declared)
-        record = Record.of(specification, release)
-        troubles: list[Exception] = []
-
-        def fill(place: Path) -> None:
-            nonlocal certificate
-            for name in tables:
-                answers = (
-                    release.quality.answers
-                    if release.quality and name.startswith(QUALITY)
-                    else release.values
-                )
-                write_answers(answers, place / name)
-            disk.write_new(place / RECORD, record.to_json() + "\n")
-            if report:
-                try:
-                    page = release_page(record, certificate).html()
-                except Exception as problem:  # what is paid for is published, even if no page can be drawn
-                    troubles.append(problem)
-                else:
-                    disk.write_new(place / REPORT, page)
-            written = [place / name for name in names if (place / name).is_file()]
-            certificate = certificate.with_digests(written, complete=True)
-            disk.write_new(place / CERTIFICATE, certificate.to_json() + "\n")
-
-        files = box.deliver(fill, f"The release was paid: line {certificate.number} of the ledger. ")
-    if troubles:
+        published = publication.deliver(
+            box,
+            release,
+            Record.of(specification, release),
+            certificate,
+            f"The release was paid: line {certificate.number} of the ledger. ",
+        )
+    if published.trouble is not None:
         show.warn(f"The release was paid and is in {folder}, without its page {REPORT}.")
-        raise troubles[0]
-    return PublishedRelease(release=release, certificate=certificate, files=tuple(files))
+        raise published.trouble
+    return published
 
 
 @contextlib.contextmanager
@@ -154,12 +117,6 @@ def _stopped(folder: Path, ledger: object) -> Iterator[None]:
 
 def _whole(folder: Path) -> str:
     return f"Stopped, but the release was paid and is whole in {folder}. Once more would pay once more."
-
-
-def _room(plan: "ReleasePlan", files: int) -> int:
-    """About how many bytes the files take at most, by what is declared."""
-    rows = sum(line.measurement.known_groups(plan.schema) for line in plan.lines)
-    return min(_ROW * rows * files, _MOST_ROOM)
 
 
 def print_quality(release: "TableRelease") -> None:
@@ -183,7 +140,7 @@ def print_quality(release: "TableRelease") -> None:
         show.say(ADVICE)
 
 
-def print_payment(published: PublishedRelease) -> None:
+def print_payment(published: "PublishedRelease") -> None:
     """What was paid, what is left, and where everything is."""
     from sourdine.accounting.ledger.numbers import left_words, readable
 
@@ -200,7 +157,7 @@ def print_payment(published: PublishedRelease) -> None:
         show.line(f"  {path}")
 
 
-def plain(published: PublishedRelease) -> dict[str, object]:
+def plain(published: "PublishedRelease") -> dict[str, object]:
     """A release for machines."""
     certificate = published.certificate
     return {

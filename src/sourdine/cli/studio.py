@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli.release import PublishedRelease, publish
+from sourdine.cli.release import publish
 from sourdine.cli.shared import show
 from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.tables import Specification
+    from sourdine.tables.publication import PublishedRelease
     from sourdine.tables.release import Watch
 
 
@@ -64,5 +65,5 @@ def _synthesize(specification: "Specification", folder: Path, watch: "Watch") ->
     return write_table(specification, folder, TABLE)
 
 
-def _publish(specification: "Specification", folder: Path, watch: "Watch") -> PublishedRelease:
+def _publish(specification: "Specification", folder: Path, watch: "Watch") -> "PublishedRelease":
     return publish(specification, folder, watch=watch)

@@ -15,11 +15,15 @@ from sourdine.core.figure import Figure
 _VIEWS = "sourdine.report.views"
 
 
-class Readable(Protocol):
-    """What is shown of an object, for two kinds of places."""
+class WebPage(Protocol):
+    """What browsers show."""
 
     def html(self) -> str:
-        """For a notebook: a part of a page."""
+        """A page, or a part of one."""
+
+
+class Readable(WebPage, Protocol):
+    """What is shown of an object, for two kinds of places: a notebook has a part of a page."""
 
     def text(self) -> str:
         """For a terminal: lines."""
@@ -37,19 +41,31 @@ def figure(thing: object, *which: str | None) -> Figure:
     raise TypeError(f"There is no figure of {type(thing).__name__}")
 
 
+@singledispatch
+def page(thing: object, *beside: object) -> WebPage:
+    """The page of an object, from what is published beside it; registered like views."""
+    raise TypeError(f"There is no page of {type(thing).__name__}")
+
+
 def view_of(thing: object) -> Readable:
     """What is shown of an object."""
-    _load(type(thing))
+    load_views(type(thing))
     return view(thing)
 
 
 def figure_of(thing: object, *which: str | None) -> Figure:
     """The figure of an object."""
-    _load(type(thing))
+    load_views(type(thing))
     return figure(thing, *which)
 
 
-def _load(kind: type) -> None:
+def page_of(thing: object, *beside: object) -> WebPage:
+    """The page of an object."""
+    load_views(type(thing))
+    return page(thing, *beside)
+
+
+def load_views(kind: type) -> None:
     """Load the views of the packages that a class and its parents come from."""
     for parent in kind.__mro__:
         package, _, rest = parent.__module__.partition(".")

@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.outbox import CERTIFICATE
 from sourdine.report.pages.page import Page
 from sourdine.studio.acts import act_on
 from sourdine.studio.desk import Desk
@@ -33,7 +34,6 @@ from sourdine.studio.page import (
     render_start,
     render_steps,
 )
-from sourdine.studio.payments import CERTIFICATE
 from sourdine.studio.reports import (
     answer_with,
     epsilon_report,

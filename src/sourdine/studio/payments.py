@@ -13,8 +13,8 @@ from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.numbers import readable
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.outbox import CERTIFICATE
 
-CERTIFICATE = "certificate.json"
 _KEPT = 8  # ledgers whose lines are remembered
 _LINES: dict[str, tuple[object, tuple["LedgerPayment", ...]]] = {}
 

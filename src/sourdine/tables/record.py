@@ -3,8 +3,9 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames.keys import Keys
 from sourdine.tables.answers.answer import Answer, Answers
 from sourdine.tables.answers.estimate import GroupEstimate
+from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.quality.private import DataQuality
 from sourdine.tables.release import TableRelease
 from sourdine.tables.specification import Specification
@@ -32,7 +34,11 @@ _ENDS = ("value", "lower", "upper")
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What was declared and what was answered; `payment` is the mark of the ledger's line that paid."""
+    """What was declared and what was answered; `payment` is the mark of the ledger's line that paid.
+
+    `caveats` are those of the plan where the specification does not give them, and `near` says whether its
+    records were brought here.
+    """
 
     specification: Specification
     answers: Answers
@@ -40,6 +46,15 @@ class Record:
     spent: Fraction
     limit: Fraction
     quality: DataQuality | None = None
+    caveats: tuple[str, ...] | None = None
+    near: bool = True
+
+    @cached_property
+    def plan(self) -> ReleasePlan:
+        """The plan that was carried out: that of the specification, and what only the release knows of it."""
+        plan = self.specification.plan()
+        caveats = plan.caveats if self.caveats is None else self.caveats
+        return replace(plan, caveats=caveats, near=self.near)
 
     @classmethod
     def of(cls, specification: Specification, release: TableRelease) -> "Record":
@@ -53,6 +68,8 @@ class Record:
             spent=release.receipt.spent,
             limit=release.receipt.limit,
             quality=release.quality,
+            caveats=release.plan.caveats,
+            near=release.plan.near,
         )
 
     def to_json(self) -> str:
@@ -78,7 +95,11 @@ class Record:
                 "warnings": list(self.quality.warnings),
             },
         }
-
+        plan = self.specification.plan()
+        if self.caveats not in (None, plan.caveats):  # what a question in SQL or a table in Python brought
+            fields["caveats"] = list(self.caveats)
+        if not self.near:
+            fields["near"] = False
         return json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False)
 
     @classmethod
@@ -101,6 +122,8 @@ class Record:
                 payment=str(fields["payment"]),
                 spent=Fraction(fields["spent"]),
                 limit=Fraction(fields["limit"]),
+                caveats=None if "caveats" not in fields else tuple(map(str, fields["caveats"])),
+                near=bool(fields.get("near", True)),
             )
         except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError, SourdineError):
             raise InvalidParameter(

@@ -26,6 +26,7 @@ from sourdine.tables.answers.estimate import Noisy
 from sourdine.tables.comparison.steps import compared
 from sourdine.tables.crosstabs import Crosstab, Sort, adds_up, crosstab_of, select
 from sourdine.tables.measurements.measurement import expect
+from sourdine.tables.origin import FRAME, Origin
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.quality.private import DataQuality, Quality, data_quality
 from sourdine.tables.scans import Scan, exact_of, keyed, most_keys, scans, silence
@@ -54,6 +55,7 @@ class TableRelease(Release):
     plan: ReleasePlan
     values: Answers
     quality: DataQuality | None = None
+    origin: Origin = FRAME
 
     def __repr__(self) -> str:
         paid = "not paid" if self.receipt is None else f"paid by line {self.receipt.number} of its ledger"
@@ -93,6 +95,33 @@ class TableRelease(Release):
         Where there is one query it need not be named.
         """
         return figure_of(self, query, statistic)
+
+    def write(
+        self,
+        folder: Path | str,
+        ledger: Ledger | Path | str,
+        *,
+        formats: str | Sequence[str] = "csv",
+        report: bool = True,
+    ) -> tuple[Path, ...]:
+        """Publish it in a folder, as `sourdine release` does: answers, record, report and certificate.
+
+        The ledger is the one that paid; nothing more is spent, and no record is read. All files appear at
+        once, in a folder that is new or empty, or none does. `formats` are csv, json and parquet.
+        """
+        from sourdine.tables.publication import Publication, specification_of
+        from sourdine.tables.record import Record
+
+        place, publication = Path(folder), Publication(self.plan, formats=formats, report=report)
+        with opened(ledger) as payer:
+            certificate = self.certificate(payer, self.declared)
+            record = Record.of(specification_of(self.plan, self.origin, payer.path), self)
+        with publication.outbox(place) as box:
+            published = publication.deliver(box, self, record, certificate)
+        if published.trouble is not None:
+            published.trouble.add_note(f"All other files are in {place}.")
+            raise published.trouble
+        return published.files
 
     def crosstab(
         self,

@@ -22,6 +22,7 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.text.format import TextFormat
+from sourdine.tables.origin import Origin
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger
@@ -73,6 +74,7 @@ class Table(Viewable):
     text: TextFormat
     joins: tuple[Join, ...]
     checked: bool
+    origin: Origin
 
     def __init__(
         self,
@@ -103,6 +105,7 @@ class Table(Viewable):
             "text": TextFormat.read(text),
             "joins": public,
             "checked": bool(checked),
+            "origin": Origin.of(source, public),
             "source": open_joined(source, schema, public, others, text=text),
         }.items():
             object.__setattr__(self, name, value)
@@ -254,7 +257,7 @@ class Table(Viewable):
         noted = described(plan.queries) if purpose is None else purpose
         if self.checked and not plan.checked:
             plan = replace(plan, checked=True)
-        return release(plan, self.source, ledger, purpose=noted, bits=bits)
+        return replace(release(plan, self.source, ledger, purpose=noted, bits=bits), origin=self.origin)
 
     def synthetic_plan(
         self,

@@ -3,16 +3,17 @@
 from typing import TYPE_CHECKING
 
 from sourdine.core.late import late
+from sourdine.core.outbox import CERTIFICATE
 
 if TYPE_CHECKING:
-    from sourdine.accounting.certificate.files import CERTIFICATE, Deviance, Discrepancy, digest
+    from sourdine.accounting.certificate.files import Deviance, Discrepancy, digest
     from sourdine.accounting.certificate.keys import PublicKey, SigningKey
     from sourdine.accounting.certificate.signatures import Signature
     from sourdine.accounting.certificate.statement import Certificate
     from sourdine.accounting.certificate.verification import Verification, verify_release
 
 _HOMES = {
-    "files": ("CERTIFICATE", "Deviance", "Discrepancy", "digest"),
+    "files": ("Deviance", "Discrepancy", "digest"),
     "keys": ("PublicKey", "SigningKey"),
     "signatures": ("Signature",),
     "statement": ("Certificate",),

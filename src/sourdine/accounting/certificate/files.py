@@ -15,7 +15,6 @@ from pathlib import Path, PurePosixPath
 from sourdine.core import disk
 from sourdine.core.format import counted
 
-CERTIFICATE = "certificate.json"
 _PIECE = 1 << 20
 _LOOKED_AT = 1 << 28  # bytes of a changed file of which it is still asked what became of it
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sourdine.accounting.certificate.files import (
-    CERTIFICATE,
     Deviance,
     Discrepancy,
     FileComparison,
@@ -30,6 +29,7 @@ from sourdine.accounting.ledger import Ledger, Status
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter, LedgerError
+from sourdine.core.outbox import CERTIFICATE
 
 _LONGEST = 1 << 27  # bytes of a certificate
 

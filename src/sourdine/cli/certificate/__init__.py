@@ -7,8 +7,6 @@ from sourdine.cli.certificate.show import show
 from sourdine.cli.certificate.sign import sign
 from sourdine.cli.certificate.verify import verify
 
-CERTIFICATE = "certificate.json"
-
 app = typer.Typer(no_args_is_help=False)
 app.command(name="show")(show)
 app.command(name="verify")(verify)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli.certificate import CERTIFICATE
-from sourdine.cli.outbox import Outbox
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson, number
 from sourdine.core import check, disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
+from sourdine.core.outbox import CERTIFICATE, Outbox
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger

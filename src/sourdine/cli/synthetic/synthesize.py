@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli.certificate import CERTIFICATE
-from sourdine.cli.outbox import Outbox
 from sourdine.cli.shared import show
 from sourdine.cli.shared.app import Shared, rights
 from sourdine.cli.shared.parse import AsJson
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.outbox import CERTIFICATE, Outbox
 
 if TYPE_CHECKING:
     from sourdine.accounting.certificate import Certificate

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
-from sourdine.cli.certificate import CERTIFICATE
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import plain_bracket
 from sourdine.cli.train.model import ChosenModel
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.outbox import CERTIFICATE
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger

@@ -39,7 +39,7 @@ def release_page(record: Record, certificate: Certificate) -> Page:
             "The certificate belongs to another release than the answers. Put together what was published "
             "together."
         )
-    plan = record.specification.plan()
+    plan = record.plan
     explanation = explain_guarantee(
         certificate.epsilon,
         certificate.delta or 0,
@@ -66,7 +66,7 @@ def release_page(record: Record, certificate: Certificate) -> Page:
 
 
 def _title(record: Record) -> str:
-    names = [query.name for query in record.specification.plan().queries]
+    names = [query.name for query in record.plan.queries]
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     source = " and ".join(record.specification.table.sources)
     return f"{source}: {', '.join(names[:_MOST_NAMES])}{more}"

@@ -177,7 +177,7 @@ def _record(
         return None, None, ()
     try:
         record = Record.from_json((verification.place.parent / NAME).read_text(encoding="utf-8"))
-        return record, record.specification.plan(), ()
+        return record, record.plan, ()
     except (OSError, UnicodeDecodeError, SourdineError):
         words = f"{NAME} is as it was published, but it is no record that this version can read."
         return None, None, (Discrepancy(kind=Deviance.UNREADABLE, name=NAME, words=words),)

@@ -10,9 +10,10 @@ from sourdine.accounting.ledger.numbers import readable, remaining
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import plain
+from sourdine.core.outbox import CERTIFICATE
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.jobs import Job, JobState
-from sourdine.studio.payments import CERTIFICATE, LedgerPayment, check_again, payments_for, without_release
+from sourdine.studio.payments import LedgerPayment, check_again, payments_for, without_release
 from sourdine.studio.values import read_number
 from sourdine.tables import ReleasePlan, Specification
 from sourdine.tables.release import check_release

@@ -8,12 +8,12 @@ from typing import Any
 
 from sourdine.accounting.certificate import Certificate
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.outbox import CERTIFICATE
 from sourdine.report.crosstab import cross_table
 from sourdine.report.pages.answers import MOST_ROWS, fitting_crosstab
 from sourdine.report.table import TextTable
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.folder import Folder
-from sourdine.studio.payments import CERTIFICATE
 from sourdine.studio.reports import verdict_on
 from sourdine.studio.steps.release import OF_RELEASE
 from sourdine.tables.crosstabs import adds_up

@@ -8,10 +8,11 @@ from typing import Any
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.numbers import readable, remaining
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.outbox import CERTIFICATE
 from sourdine.frames.columns import Category, Flag
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.jobs import Job, JobState
-from sourdine.studio.payments import CERTIFICATE, LedgerPayment, check_again, payments_for, without_release
+from sourdine.studio.payments import LedgerPayment, check_again, payments_for, without_release
 from sourdine.studio.steps.check import ledger_is_there
 from sourdine.studio.steps.result import release_view
 from sourdine.tables import Specification

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 
-from sourdine.cli.certificate import CERTIFICATE
-from sourdine.cli.shared import show
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.text.notation import either
 
+CERTIFICATE = "certificate.json"  # the last file that is written: where it lies, all others are whole
 _BALLAST = "ballast"
 _ROOM = 1 << 22  # bytes: the page of a release with its charts, and all that is short
 
@@ -28,11 +28,18 @@ class Outbox:
     is taken with the place, so that a full disk is found before anything is paid.
     """
 
-    def __init__(self, folder: Path, names: Sequence[str], room: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        names: Sequence[str],
+        room: int = 0,
+        warn: Callable[[str], None] = lambda text: None,
+    ) -> None:
         self.folder = Path(os.path.realpath(folder))
         self._name = folder
         self._names = names
         self._room = _ROOM + room
+        self._warn = warn
         self._beside = disk.unfinished(self.folder)
         self._waiting = self._beside / self.folder.name
         self._keep = False
@@ -51,8 +58,8 @@ class Outbox:
         except OSError as problem:
             self._leave()
             raise InvalidParameter(
-                f"There is no room for the files beside {self._name} ({problem.strerror}). Nothing was "
-                "spent. Make room, or name another folder with -o."
+                f"There is no room for the files beside {self._name} ({problem.strerror})."
+                f"{either('', ' Nothing was spent.')} Make room, or name another folder{_option()}."
             ) from None
         return self
 
@@ -70,12 +77,12 @@ class Outbox:
             named = next((name for name in self._names if name in names), names[0])
             raise InvalidParameter(
                 f"{self._name} already holds a file {named}, which is not written over: these files get a "
-                "folder of their own, so that they appear all at once. Name another folder with -o."
+                f"folder of their own, so that they appear all at once. Name another folder{_option()}."
             )
         if self.folder.exists() and (self.folder == Path.cwd() or os.path.ismount(self.folder)):
             raise InvalidParameter(
                 f"{self._name} is where you are, or a disk of its own, and cannot be put in place in one "
-                f"step. Name a new folder in it, as in -o {self._name / 'published'}."
+                f"step. Name a new folder in it, as in {either('', '-o ')}{self._name / 'published'}."
             )
         if not os.access(parent, os.W_OK | os.X_OK):
             raise InvalidParameter(f"You have no right to write into {parent}. Choose another folder.")
@@ -89,7 +96,7 @@ class Outbox:
         )
         return (
             f"A release into {self._name} is under way, or was cut short after it was paid.{advice} Name "
-            f"another folder with -o, or remove {self._beside} if nothing writes there any more."
+            f"another folder{_option()}, or remove {self._beside} if nothing writes there any more."
         )
 
     def _take_room(self) -> None:
@@ -116,7 +123,7 @@ class Outbox:
                 raise self._elsewhere(fill, getattr(problem, "strerror", None), paid) from None
             except Exception:
                 if paid:
-                    show.warn(f"{paid}Nothing of it is in {self._name}, and what was charged stays charged.")
+                    self._warn(f"{paid}Nothing of it is in {self._name}, and what was charged stays charged.")
                 raise
             try:
                 if os.name == "nt" and self.folder.exists():
@@ -166,6 +173,11 @@ class Outbox:
 
     def _leave(self) -> None:
         shutil.rmtree(self._beside, ignore_errors=True)
+
+
+def _option() -> str:
+    """How another folder is named on a command line."""
+    return either("", " with -o")
 
 
 def _allocates(path: Path, room: int, take: Callable[[int, int, int], None]) -> bool:

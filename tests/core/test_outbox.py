@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.cli.outbox import Outbox
 from sourdine.core import disk
 from sourdine.core.disk import UNFINISHED
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.outbox import Outbox
+from sourdine.core.text.notation import in_files
 
 NAMES = ("answers.csv", "release.json", "certificate.json")
 
@@ -29,7 +30,7 @@ def names(folder: Path) -> list[str]:
 KILLED = """
 import json, os, signal, sys
 from pathlib import Path
-from sourdine.cli.outbox import Outbox
+from sourdine.core.outbox import Outbox
 from sourdine.core import disk
 
 EVENTS = {"open", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.remove", "shutil.rmtree"}
@@ -92,6 +93,12 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_where_one_is_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with (
+        pytest.raises(InvalidParameter, match="Name a new folder in it, as in published"),
+        Outbox(Path(), NAMES),
+    ):
+        pass
+    with (
+        in_files(),
         pytest.raises(InvalidParameter, match="Name a new folder in it, as in -o published"),
         Outbox(Path(), NAMES),
     ):
@@ -160,7 +167,7 @@ def test_a_file_that_grows_too_large_leaves_nothing(tmp_path: Path) -> None:
     script = (
         "import resource, sys, tempfile\n"
         "from pathlib import Path\n"
-        "from sourdine.cli.outbox import Outbox\n"
+        "from sourdine.core.outbox import Outbox\n"
         "from sourdine.core import disk\n"
         "from sourdine.core.errors import SourdineError\n"
         "tempfile.tempdir = sys.argv[1]\n"

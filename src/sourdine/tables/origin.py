@@ -1,0 +1,46 @@
+"""Where the records of a release came from, by names alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sourdine.frames.joins import Join
+
+_UNNAMED = "table"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The names of a table's files, and the public tables beside it; a frame has no name of its own.
+
+    >>> Origin.of(["data/2024.csv", "data/2025.csv"]).names
+    ('2024.csv', '2025.csv')
+    """
+
+    names: tuple[str, ...] = (_UNNAMED,)
+    joins: tuple[Join, ...] = ()
+
+    @classmethod
+    def of(cls, source: object, joins: Sequence[Join] = ()) -> "Origin":
+        """The origin of what a table was made of."""
+        listed = source if isinstance(source, list | tuple) and source else [source]
+        return cls(tuple(_name(each, _UNNAMED) for each in listed), tuple(joins))
+
+    @property
+    def joined(self) -> dict[str, object]:
+        """The public tables, as blocks of a specification."""
+        return {
+            join.name: {
+                "file": _name(join.table, join.name),
+                "on": dict(join.on),
+                "columns": list(join.columns),
+            }
+            for join in self.joins
+        }
+
+
+def _name(source: object, unnamed: str) -> str:
+    return Path(source).name or unnamed if isinstance(source, str | Path) else unnamed
+
+
+FRAME = Origin()
