@@ -216,7 +216,9 @@ class Watched:
             return lock(file, level) if self.locks is None else self.locks.raise_to(file, level)
 
         def on_unlock(file: int, level: int) -> int:
-            return unlock(file, level) if self.locks is None else self.locks.lower_to(file, level)
+            if self.locks is None:
+                return int(unlock(file, level))
+            return int(_undisturbed(self.locks.lower_to, file, level))
 
         def on_check(file: int, answer: Any) -> int:
             if self.locks is None:
@@ -226,7 +228,7 @@ class Watched:
 
         def on_close(file: int) -> int:
             if self.locks is not None:
-                self.locks.remove(file)
+                _undisturbed(self.locks.remove, file)
             return int(close(file))
 
         return {
@@ -238,6 +240,17 @@ class Watched:
             "check_reserved": _ANSWER(on_check),
             "close": _CLOSE(on_close),
         }
+
+
+def _undisturbed(act: Callable[..., Any], *words: int) -> Any:
+    """Let go of a lock although Python's sqlite3 has an error pending, as of a message that is no UTF-8.
+
+    Such an error, set before SQLite calls us, is raised in the midst of what runs here. What lets go can be done again.
+    """
+    try:
+        return act(*words)
+    except UnicodeDecodeError:
+        return act(*words)
 
 
 def _carried_out(order: Order, act: Callable[[], int]) -> int:
