@@ -245,7 +245,8 @@ class Watched:
 def _undisturbed(act: Callable[..., Any], *words: int) -> Any:
     """Let go of a lock although Python's sqlite3 has an error pending, as of a message that is no UTF-8.
 
-    Such an error, set before SQLite calls us, is raised in the midst of what runs here. What lets go can be done again.
+    Such an error, set before SQLite calls us, is raised in the midst of what runs here. Letting go can be
+    done again.
     """
     try:
         return act(*words)
