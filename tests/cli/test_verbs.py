@@ -11,6 +11,21 @@ from sourdine.cli import app
 from sourdine.cli.verbs import VERBS, Verb, asked_for, make_app
 from sourdine.core.distance import Neighbours
 
+HEAVY = {
+    "numpy",
+    "scipy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "duckdb",
+    "torch",
+    "sklearn",
+    "altair",
+    "jinja2",
+    "sqlglot",
+    "fsspec",
+}
+
 
 def test_summaries_are_the_first_words_of_each_help() -> None:
     commands = getattr(get_command(app), "commands")  # noqa: B009
@@ -66,6 +81,54 @@ def test_the_list_of_verbs_waits_for_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "demo" in done.stdout
+
+
+def test_the_options_of_every_verb_wait_for_nothing_heavy() -> None:
+    """All verbs loaded, in a process that says what it has loaded."""
+    code = (
+        "import sys\nfrom typer.main import get_command\nfrom typer import Context\n"
+        "from sourdine.cli.verbs import make_app\n"
+        "def walk(command):\n"
+        "    below = getattr(command, 'commands', {}).values()\n"
+        "    command.get_usage(Context(command))\n"
+        "    return 1 + sum(map(walk, below))\n"
+        "print(walk(get_command(make_app())), *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    count, *loaded = done.stdout.split()
+    assert int(count) > 70
+    assert not HEAVY & set(loaded)
+
+
+USES = {  # what a small use of a verb does without, beside what draws charts, reads tables or trains
+    "ledger status t.ledger": "scipy",
+    "ledger history t.ledger": "scipy",
+    "certificate keys office": "numpy scipy",
+    "local spec coffee --epsilon 1 --labels labels.txt": "scipy.linalg",
+    "init t.csv": "scipy",
+    "budget explain 1": "",
+    "reproduce": "scipy.optimize scipy.stats",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", USES)
+def test_a_small_use_waits_for_nothing_that_only_others_need(words: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x\n1\n")
+    (tmp_path / "labels.txt").write_text("tea\ncoffee\n")
+    terms = Terms(budget=PureBudget(limit=1), unit="person", neighbours=Neighbours.ADD_REMOVE)
+    Ledger.create(tmp_path / "t.ledger", terms).close()
+    code = (
+        f"import sys\nfrom sourdine.cli import main\nsys.argv = ['sourdine', *{words!r}.split()]\n"
+        "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    loaded = set(done.stderr.split())
+    others = HEAVY - {"numpy", "scipy"} | set(USES[words].split())
+    assert not loaded & others
 
 
 @pytest.mark.slow

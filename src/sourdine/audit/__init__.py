@@ -1,9 +1,22 @@
 """Empirical checks of what is claimed: lower bounds on epsilon, laws compared, and mutants to test both."""
 
-from sourdine.audit.examination import Verdict, examine
-from sourdine.audit.lower_bound import LowerBound, bound_epsilon, claim
-from sourdine.audit.mutants import Mutant, all_mutants
-from sourdine.audit.outcomes import Tally, find_examples, same_law, tally
+from typing import TYPE_CHECKING
+
+from sourdine.core.late import late
+
+if TYPE_CHECKING:
+    from sourdine.audit.examination import Verdict, examine
+    from sourdine.audit.lower_bound import LowerBound, bound_epsilon, claim
+    from sourdine.audit.mutants import Mutant, all_mutants
+    from sourdine.audit.outcomes import Tally, find_examples, same_law, tally
+
+_HOMES = {
+    "examination": ("Verdict", "examine"),
+    "lower_bound": ("LowerBound", "bound_epsilon", "claim"),
+    "mutants": ("Mutant", "all_mutants"),
+    "outcomes": ("Tally", "find_examples", "same_law", "tally"),
+}
+__getattr__ = late(__name__, _HOMES)
 
 __all__ = [
     "LowerBound",

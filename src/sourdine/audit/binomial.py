@@ -2,7 +2,8 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
+
+from sourdine.core.late import betaincinv
 
 Floats = NDArray[np.float64]
 

@@ -10,9 +10,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
 from sourdine.audit.outcomes import Integers
+from sourdine.core.late import gammaln
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import Bits
 

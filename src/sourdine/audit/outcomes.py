@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, bdtrc, chdtrc
 
 from sourdine.core import check
 from sourdine.core.distance import Norm
+from sourdine.core.late import bdtr, bdtrc, chdtrc
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness.bits import Bits
 

@@ -10,11 +10,11 @@ from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import TypeVar
 
-import numpy as np
-
 from sourdine.core.errors import InvalidParameter
 
 E = TypeVar("E", bound=Enum)
+
+_OF_PYTHON = (int, float, Fraction, Decimal)  # no others need NumPy, for which a list of options would wait
 
 
 def fail(owner: str, name: str, must: str, got: object, remedy: str = "") -> InvalidParameter:
@@ -37,7 +37,7 @@ def keep(instance: object, **values: object) -> None:
 
 def rational(owner: str, name: str, value: object) -> Fraction:
     """The exact value of a number; a float is taken as the binary fraction it is."""
-    if isinstance(value, bool | np.timedelta64) or not isinstance(value, Real | Decimal):
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal) or _is_duration(value):
         raise fail(owner, name, "be a number", value, "Pass an int, a float or a Fraction.")
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
@@ -48,6 +48,24 @@ def rational(owner: str, name: str, value: object) -> Fraction:
     return Fraction(float(value)) if ratio is None else Fraction(*ratio())
 
 
+def _is_duration(value: object) -> bool:
+    """Whether it is a duration of NumPy, which passes for a whole number there."""
+    if type(value) in _OF_PYTHON:
+        return False
+    import numpy as np
+
+    return isinstance(value, np.timedelta64)
+
+
+def _is_short_float(value: object) -> bool:
+    """Whether it is a float of NumPy with no more digits than one of Python."""
+    if type(value) in _OF_PYTHON:
+        return False
+    import numpy as np
+
+    return isinstance(value, np.floating) and not isinstance(value, np.longdouble)
+
+
 def decimal(owner: str, name: str, value: object) -> Fraction:
     """The number that people wrote: a float is taken as the shortest decimal that stands for it, 0.3 as 3/10.
 
@@ -55,7 +73,7 @@ def decimal(owner: str, name: str, value: object) -> Fraction:
     is taken as it is, by `rational`.
     """
     exact = rational(owner, name, value)
-    shortest = isinstance(value, float | np.floating) and not isinstance(value, np.longdouble)
+    shortest = isinstance(value, float) or _is_short_float(value)
     return Fraction(str(value)) if shortest else exact
 
 
@@ -103,7 +121,7 @@ def inside(owner: str, name: str, value: object, least: Fraction | int, most: Fr
 
 def integer(owner: str, name: str, value: object, least: int, most: int) -> int:
     """A whole number in [least, most]."""
-    if isinstance(value, bool | np.timedelta64) or not isinstance(value, Integral):
+    if isinstance(value, bool) or not isinstance(value, Integral) or _is_duration(value):
         raise fail(owner, name, "be a whole number", value)
     whole = int(value)
     if not least <= whole <= most:

@@ -10,9 +10,47 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scipy.special import betainc, gammaln, lambertw, log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp
+    from scipy.special import (
+        bdtr,
+        bdtrc,
+        betainc,
+        betaincinv,
+        chdtrc,
+        chdtri,
+        expit,
+        fdtri,
+        gammaln,
+        lambertw,
+        log_ndtr,
+        logit,
+        logsumexp,
+        ndtr,
+        ndtri,
+        ndtri_exp,
+        xlog1py,
+        xlogy,
+    )
 
-__all__ = ["betainc", "gammaln", "lambertw", "log_ndtr", "logsumexp", "ndtr", "ndtri", "ndtri_exp"]
+__all__ = [
+    "bdtr",
+    "bdtrc",
+    "betainc",
+    "betaincinv",
+    "chdtrc",
+    "chdtri",
+    "expit",
+    "fdtri",
+    "gammaln",
+    "lambertw",
+    "log_ndtr",
+    "logit",
+    "logsumexp",
+    "ndtr",
+    "ndtri",
+    "ndtri_exp",
+    "xlog1py",
+    "xlogy",
+]
 _SPECIAL = tuple(__all__)
 __all__ += ["late"]
 

@@ -290,6 +290,48 @@ def test_a_process_killed_for_good_goes_on(tmp_path: Path) -> None:
     assert ledger.status().blocks == 1
 
 
+ENDED = """
+import os, signal
+from sourdine.{module} import {owner}
+act = {owner}.{name}
+def end(self, *given, **named):
+    act(self, *given, **named)
+    os.kill(os.getpid(), signal.SIGTERM)
+{owner}.{name} = end
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="ends by signal")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "owner", "name", "resumed", "paid"),
+    [
+        ("learning.running.checkpoint", "Checkpoint", "save", "True", 1),
+        # no file says yet that it was paid, so it is paid anew: nothing is refunded
+        ("accounting.ledger", "Ledger", "charge", "False", 2),
+    ],
+)
+def test_a_process_ended_between_its_charge_and_its_first_step_loses_no_charge(
+    tmp_path: Path, module: str, owner: str, name: str, resumed: str, paid: int
+) -> None:
+    ledger, path = ledger_at(tmp_path / "l"), tmp_path / "run.pt"
+    ended = ENDED.format(module=module, owner=owner, name=name) + PROGRAM
+    words = [str(ledger.path), str(path), "0"]
+    first = subprocess.run([sys.executable, "-c", ended, *words], capture_output=True, text=True, check=False)
+    assert first.returncode == -signal.SIGTERM, first.stderr
+    assert first.stdout == ""  # no step was taken
+    assert ledger.status().blocks == 1
+    program = [sys.executable, "-c", PROGRAM, *words]
+    told = subprocess.run(program, capture_output=True, text=True, check=True).stdout.split()
+    assert told[0] == "1"
+    whole = fit(model(), (X, Y), run_plan(), execution=FEW)
+    assert told[-3:] == ["epsilon", str(whole.epsilon.upper), resumed]
+    assert ledger.status().blocks == paid
+    again = subprocess.run(program, capture_output=True, text=True, check=True).stdout.split()
+    assert again == [*told[-3:-1], "True"]
+    assert ledger.status().blocks == paid
+
+
 CORRELATED = (Banded(bands=4), Banded(bands=10), BLT(buffers=2), BinaryTree())
 
 

@@ -9,12 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from sourdine.accounting.spend import Spend
 from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.targets import fresh_ledger, most_right
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.late import expit, logit
 from sourdine.core.randomness.bits import Bits, coins
 from sourdine.mechanisms import Geometric
 

@@ -14,10 +14,10 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.targets import UNIT, fresh_ledger, most_right, relation
+from sourdine.core.late import ndtr, ndtri
 from sourdine.core.randomness.bits import Bits, coins
 from sourdine.tables import Table
 from sourdine.tables.mock import ADULT, OLDEST, REGIONS, SEXES, draw_register

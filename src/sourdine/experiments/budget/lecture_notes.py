@@ -3,12 +3,11 @@
 import math
 from fractions import Fraction
 
-from scipy.special import ndtri
-
 from sourdine.accounting import PLD, Approximate, advanced_composition, group, known, noise_for, parallel
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.format import plain, shorten_up
+from sourdine.core.late import ndtri
 from sourdine.core.loss import PrivacyLoss
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, judge
 from sourdine.experiments.statements import Standing

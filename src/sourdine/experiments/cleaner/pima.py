@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
+from sourdine.core.late import ndtri
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.data import pima_in, read_numbers
 from sourdine.testing import SeededBits

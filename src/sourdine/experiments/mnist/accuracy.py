@@ -2,9 +2,8 @@
 
 import math
 
-from scipy.special import fdtri
-
 from sourdine.core.figure import Figure
+from sourdine.core.late import fdtri
 from sourdine.experiments.mnist.runs import NAMES, OURS, PLAIN, PRIVATE, DigitImages, RunsOutcome, outcomes
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, judge
 from sourdine.experiments.statements import Standing

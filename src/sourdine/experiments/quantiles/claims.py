@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import betainc, ndtri
 
+from sourdine.core.late import betainc, ndtri
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.quantiles.far import histogram_distance
 from sourdine.experiments.quantiles.measure import (

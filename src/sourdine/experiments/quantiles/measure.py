@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from sourdine.core.figure import Spec
+from sourdine.core.late import ndtri
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.registry import Settings
 from sourdine.frames.statistics.group_ranks import SortedPlaces

@@ -5,10 +5,9 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtri
 
 from sourdine.core.figure import Figure
+from sourdine.core.late import ndtri
 from sourdine.experiments.rappor.collecting import WordLaw, collect, draw_ranks, standing_words
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, compare, judge
 from sourdine.experiments.statements import Standing
@@ -57,6 +56,8 @@ def _beyond(ratio: float, last: float) -> float:
 
 def law_of(size: Size) -> WordLaw:
     """43 pages, each a fixed part of the one before; all others share the rest evenly."""
+    from scipy.optimize import brentq  # it takes long to load, and a list of experiments needs none of it
+
     last = LEAST / REPORTS
     ratio = brentq(partial(_beyond, last=last), 0.5, 0.99)
     pages = last * ratio ** -np.arange(PAGES - 1.0, -1.0, -1.0)

@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr, ndtri
 
 from sourdine.core.figure import Figure
+from sourdine.core.late import log_ndtr, ndtr, ndtri
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.rappor.collecting import draw_ranks
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, judge

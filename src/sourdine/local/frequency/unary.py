@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from sourdine.accounting.shuffling.blanket import Favours
 from sourdine.core import check
+from sourdine.core.late import expit
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact, packed
 from sourdine.core.randomness.bits import Bits, coins

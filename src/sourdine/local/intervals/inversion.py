@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
+from sourdine.core.late import ndtri
 from sourdine.local.intervals.sums import Floats, Ints, Sums, SumStep
 
 Bools = NDArray[np.bool_]

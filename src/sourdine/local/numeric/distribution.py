@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtri, ndtri
 
 from sourdine.core import check
 from sourdine.core.grid import Interval
+from sourdine.core.late import chdtri, ndtri
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.local.estimate import deviations
 

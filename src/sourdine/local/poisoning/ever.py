@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+
+from sourdine.core.late import logsumexp
 
 Floats = NDArray[np.float64]
 _GRID = 2.0 ** (-np.arange(64) / 2)

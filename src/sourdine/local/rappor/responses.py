@@ -14,13 +14,13 @@ from functools import cached_property
 import numpy as np
 from flint import arb
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlog1py, xlogy
 
 from sourdine.accounting.pld.joint import together
 from sourdine.core import check
 from sourdine.core.balls import above, ball, precision
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, Floats
+from sourdine.core.late import gammaln, xlog1py, xlogy
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.randomness import packed
 from sourdine.core.randomness.bits import Bits

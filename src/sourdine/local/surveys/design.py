@@ -12,9 +12,9 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc
 
 from sourdine.core import check
+from sourdine.core.late import betainc
 from sourdine.local.estimate import Estimate, Floats, deviations, needed, shares
 from sourdine.local.frequency.hashing import GRR
 from sourdine.mechanisms.geometric import Geometric

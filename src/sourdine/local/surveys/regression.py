@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import reals
+from sourdine.core.late import expit, logit
 from sourdine.local.estimate import Estimate, Floats, deviations
 from sourdine.local.surveys.design import Survey
 
