@@ -4,6 +4,7 @@ from torch import nn
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning import StepForecast, measure, memory_of
+from sourdine.learning.forecast import _few_and_many
 from sourdine.learning.memory.model import Stage
 
 DATA = (torch.zeros(1, 1000), torch.zeros(1, dtype=torch.int64))
@@ -61,6 +62,21 @@ def test_quick_steps_are_timed_on_batches_that_last(monkeypatch: pytest.MonkeyPa
     seen.clear()
     measure(nn.Linear(1000, 2), DATA, memory=1 << 20)
     assert max(seen) <= 256  # no more than fit at a time
+
+
+@pytest.mark.parametrize("load", [(), (0,), (0, 1), (1,), (0, 1, 2)])
+def test_a_burst_of_other_work_does_not_hide_what_an_example_takes(load: tuple[int, ...]) -> None:
+    # a clock by which a step takes 10 ms and 4 ms an example, and 120 ms more while others are at work
+    looked: list[int] = []
+
+    def seconds(count: int) -> float:
+        looked.append(count)
+        return 0.01 + 0.004 * count + 0.12 * (len(looked) - 1 in load)
+
+    few, many, count = _few_and_many(seconds, 1024)
+    quick = (many - few) / (count - 4)
+    forecast = few - 4 * quick + 500 * quick
+    assert forecast == pytest.approx(0.01 + 0.004 * 500)
 
 
 def test_a_machine_that_does_something_else_does_not_make_a_forecast_longer(

@@ -3,6 +3,7 @@
 import math
 import os
 import time
+from collections.abc import Callable
 
 import torch
 
@@ -21,6 +22,7 @@ from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 _FEW, _MANY = 4, 32
 _TURNS, _MOST_TURNS = 3, 12  # the more, the shorter they are
 _LONG = 0.02  # seconds of a step that can be told from chance
+_APART = 2  # times as long as on few examples: a smaller difference may be what else the machine does
 _MOST_PHYSICAL = 1024  # beyond, a larger physical batch is no quicker
 _SHARE = 0.5  # of what is free
 
@@ -84,13 +86,10 @@ def measure(
     )
     fitting = max(1, min(_MOST_PHYSICAL, taken.largest(room, parts=True)))
     physical = 1 << (fitting.bit_length() - 1)
-    few, count = _seconds(task, step, examples, _FEW, examples_per_unit), _MANY
     most = physical if batch_size is None else min(physical, batch_size)  # beyond, nothing is asked of it
-    while (many := _seconds(task, step, examples, count, examples_per_unit)) < _LONG and count < most:
-        # the difference of two short times says more of the machine than of the model
-        longer = math.ceil(math.log2(_LONG / max(many, _LONG / _MANY)))
-        count = min(count << max(longer, 1), max(most, 2 * count))
-    few = min(few, many)  # unless something else was at work
+    few, many, count = _few_and_many(
+        lambda units: _seconds(task, step, examples, units, examples_per_unit), most
+    )
     quick = (many - few) / (count - _FEW)
     return StepForecast(
         parameters=sum(value.numel() for value in task.model.parameters() if value.requires_grad),
@@ -99,6 +98,20 @@ def measure(
         seconds=max(few - _FEW * quick, 0.0),
         seconds_each=quick,
     )
+
+
+def _few_and_many(seconds: Callable[[int], float], most: int) -> tuple[float, float, int]:
+    """The times of a step on few units and on many, and how many those are: about `most` where they must be.
+
+    The difference of two short times, or of two that are nearly the same, says more of the machine than of
+    the model. What else the machine does only makes a step longer, so both are timed once more at the end.
+    """
+    few, count = seconds(_FEW), _MANY
+    while ((many := seconds(count)) < _LONG or many < _APART * few) and count < most:
+        longer = math.ceil(math.log2(_LONG / max(many, _LONG / _MANY)))
+        count = min(count << max(longer, 1), max(most, 2 * count))
+    many = min(many, seconds(count))
+    return min(few, many, seconds(_FEW)), many, count
 
 
 def _seconds(task: Task, step: Step, examples: Examples, count: int, examples_per_unit: int) -> float:
