@@ -125,6 +125,12 @@ def test_tests_that_pages_name_exist(page: Path) -> None:
         assert f"def {name}(" in (ROOT / path).read_text(), f"{path}::{name}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_modules_that_pages_name_exist(page: Path) -> None:
+    for path in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)", page.read_text()):
+        assert any((ROOT / folder / path).exists() for folder in ("", "src/sourdine")), path
+
+
 @pytest.mark.parametrize("package", ["tables", "mechanisms", "accounting", "local", "learning", "anonymity"])
 def test_every_public_name_is_on_one_page_of_the_reference(package: str) -> None:
     text = "\n".join(page.read_text() for page in sorted((ROOT / "docs" / "reference").glob("*.md")))
@@ -142,3 +148,7 @@ def test_the_way_of_a_row_is_drawn_as_it_is() -> None:
         name for name in drawn["modules"]() if not list(package.glob(f"{name}.py")) + list(package.glob(name))
     ]
     assert lost == []
+
+
+def test_the_script_that_makes_the_chapter_of_experiments_loads() -> None:
+    assert callable(runpy.run_path(str(ROOT / "docs" / "generate" / "reproduced.py"))["main"])

@@ -16,7 +16,7 @@ from pathlib import Path
 from sourdine.core.figure import picture
 from sourdine.experiments import find_experiments
 from sourdine.experiments.cache import read
-from sourdine.experiments.pages import ONCE, TITLE, by_source, meanings, source_page, standings, told
+from sourdine.experiments.pages import ONCE, TITLE, by_source, count_words, meanings, source_page, standings
 from sourdine.experiments.registry import ANSWERED, ClaimVerdict, Result
 from sourdine.experiments.statements import SOURCES, STATEMENTS, Standing
 from sourdine.report.pages.page import Section
@@ -75,7 +75,7 @@ def main() -> None:
 def _contents(verdicts: Sequence[ClaimVerdict], titles: dict[str, str]) -> None:
     """The first page: verdicts, how many of each, and links to all pages."""
     tables = Section(title="", tables=(standings(verdicts), meanings()))
-    lines = [f"# {TITLE}", "", told(verdicts), "", "## How the statements stand", "", ONCE, ""]
+    lines = [f"# {TITLE}", "", count_words(verdicts), "", "## How the statements stand", "", ONCE, ""]
     lines += [
         *_tables("all", tables),
         f"All of them in one table: [CSV]({_VERDICTS}). What changed since the first",

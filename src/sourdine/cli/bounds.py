@@ -113,7 +113,7 @@ def bounds(
     )
     show.say(search.words + _worth(search, specification.table.size))
     show.say(
-        "Put this into the specification, in the place of the column's block. What that says of granularity "
+        "Put this into the specification, in place of the column's block. What that says of granularity "
         "and of missing values is worth keeping:"
     )
     show.line()

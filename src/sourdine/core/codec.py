@@ -30,7 +30,7 @@ _DECIMAL = "decimal"
 def added(default: T, name: str | None = None) -> T:
     """A field that a class got after files had been written of it; its default means what they mean.
 
-    The default is not written, so that what hangs on the old fields, such as the fingerprint of a question,
+    The default is not written, so that what depends on the old fields, such as the fingerprint of a question,
     stays as it was. Files may know the field by another name.
     """
     metadata = {"added": True, **({} if name is None else written(name))}

@@ -73,7 +73,7 @@ TABLE: dict[str, str] = {
 }
 
 # What version 0.1 wrote, by folder and class: read for ever, and no longer written. Of several earlier names
-# of one class the first stands first, since identities hang on it.
+# of one class the first stands first, since identities depend on it.
 ALIASES: dict[str, str] = {
     "mechanisms.AboveThreshold": "above-threshold/1",
     "mechanisms.BoundedLaplace": "bounded-laplace/1",

@@ -1,6 +1,6 @@
 """Large arrays worked on by several threads: numpy lets them run beside each other.
 
-What one does hangs on no other, so answers are the same with any number of threads.
+What one does depends on no other, so answers are the same with any number of threads.
 """
 
 import os

@@ -199,7 +199,7 @@ def errors(settings: Settings) -> Result:
         title="Errors in the source documents",
         lead=(
             f"{len(ERRORS)} were found: {counts[Effect.BREAKS]} leave no guarantee, "
-            f"{counts[Effect.WEAKENS]} a weaker one than is told. None of them is repeated here."
+            f"{counts[Effect.WEAKENS]} a weaker one than is stated. None of them is repeated here."
         ),
         verdicts=(),
         sections=(Section(title="All of them", tables=(table,)),),

@@ -352,7 +352,7 @@ def all_true(conditions: Iterable[str]) -> str:
 
     Each is asked whether it is true, which an engine takes as it stands. DuckDB 2.0 makes a list of keys into
     "not NULL" where all that a column holds are in it, though what is missing may count as one of them: then
-    whether missing values count would hang on what other records hold.
+    whether missing values count would depend on what other records hold.
     """
     return " AND ".join(f"(({each}) IS TRUE)" for each in dict.fromkeys(conditions)) or "TRUE"
 

@@ -34,7 +34,7 @@ class Intake:
         self._whole: WholeSums | None = None
 
     def ready(self, way: GradientWay) -> None:
-        """Be told how gradients are taken, by a test on made-up examples: no error then hangs on one."""
+        """Be told how gradients are taken, by a test on made-up examples: no error then depends on one."""
         if way != self._way:
             self.forget()
             self._way = way

@@ -33,7 +33,7 @@ class TrainingPlan:
       (replacing one), "truncated" or "shuffle" (leaving one out), each with its own epsilon. With
       "allocation" each unit is in exactly one batch of each epoch; with "truncated" no batch is larger than
       `max_batch_size`; with "cyclic" batches have a fixed order (leaving one out).
-    - `correlation`: how the noise of steps hangs together, so that sums of gradients have less of it:
+    - `correlation`: how the noise of steps is correlated, so that sums of gradients have less of it:
       `Banded`, `BLT`, `BinaryTree`, or `LeastNoise`, which takes the best of them and of DP-SGD. Batches are
       cyclic then.
     - `exact`: gradients and noise in whole numbers, so that the guarantee does not assume real ones. It
@@ -105,7 +105,7 @@ class TrainingPlan:
             raise check.fail(_OWNER, "sampler", "be cyclic, or left out, with a 'correlation'", kind, remedy)
         if self.epsilon is not None and self.noise_multiplier is not None:
             remedy = (
-                "What correlated noise costs hangs on where the run ends, so it ends where it was planned."
+                "What correlated noise costs depends on where the run ends, so it ends where it was planned."
             )
             raise check.fail(
                 _OWNER,

@@ -73,7 +73,7 @@ class Step:
     accounting says of it and of the way the batches were drawn. With a `correlation` the noise of a step
     takes back some of the noise before it, and what a run costs is what a plan with that correlation says.
     With `exact` clipped gradients are whole numbers of steps of a grid, and so is the noise: nothing of the
-    guarantee hangs on how floats round. `physical_batch_size` then says how many places for units every
+    guarantee depends on how floats round. `physical_batch_size` then says how many places for units every
     batch has that the model sees.
     At most `steps` of them are taken, which is what was paid for. `Step.of` takes all from a plan, and pays.
 
@@ -287,7 +287,7 @@ class Step:
             self._add(added)
 
     def ready(self, way: GradientWay) -> None:
-        """Be told how gradients are taken, by a test on made-up examples: no error then hangs on one."""
+        """Be told how gradients are taken, by a test on made-up examples: no error then depends on one."""
         self._intake.ready(way)
 
     def take(self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1) -> None:
@@ -301,7 +301,7 @@ class Step:
 
     def check_places(self, losses: Callable[..., Tensor], like: Tree, *, examples_per_unit: int = 1) -> None:
         """In exact steps, test that the examples of a batch do not change each other's last digits."""
-        self._intake.check_places(losses, like, examples_per_unit)
+        self._intake.check_places(losses, like, int(examples_per_unit))
 
     def close(self) -> None:
         """Draw the noise of the step and write the noisy mean to `.grad`."""

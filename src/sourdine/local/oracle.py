@@ -44,8 +44,8 @@ class Oracle(Mechanism):
     def identity(self) -> str:
         """The SHA-256 of all parameters, in 64 hexadecimal digits.
 
-        Secret noise hangs on it, since whoever writes specifications could find two of one fingerprint. So it
-        never changes: it hashes the first name, under which devices drew their noise when they began.
+        Secret noise depends on it, since whoever writes specifications could find two of one fingerprint. So
+        it never changes: it hashes the first name, under which devices drew their noise when they began.
         """
         return digest(first_written(self))
 

@@ -18,8 +18,8 @@ from sourdine.local.question import Question
 def pooled_estimate(question: Question, periods: Sequence[Counts], confidence: float = 0.95) -> Estimate:
     """What the reports of some periods say together: the mean over all reports, whoever sent several.
 
-    The interval holds at its confidence however the periods hang together. The variance is the largest that
-    they can have: the standard errors add up.
+    The interval holds at its confidence however the periods depend on each other. The variance is the largest
+    that they can have: the standard errors add up.
 
     >>> from sourdine.local import GRR
     >>> from sourdine.testing import SeededBits

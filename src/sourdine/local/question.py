@@ -73,7 +73,7 @@ class Question:
     def identity(self) -> str:
         """The SHA-256 of the whole specification as format 1 has it, in 64 hexadecimal digits.
 
-        Secret noise hangs on it: if it changed with the format, a device would draw another report on the
+        Secret noise depends on it: if it changed with the format, a device would draw another report on the
         same answer, and that would cost its epsilon again.
         """
         return digest(self._body(1))

@@ -38,7 +38,7 @@ MOST_RESOLUTION = 4096
 
 
 class NoiseCorrelation(StrEnum):
-    """How the noise of periods hangs together."""
+    """How the noise of periods is correlated."""
 
     INDEPENDENT = "independent"
     POWER = "power"

@@ -1,4 +1,4 @@
-"""Lines that hang together: each carries a fingerprint of its content and of the line before."""
+"""Lines in a chain: each carries a fingerprint of its content and of the line before."""
 
 import hashlib
 from collections.abc import Callable

@@ -73,7 +73,7 @@ def newer(path: Place, version: int) -> LedgerError:
 
 
 def damaged(path: Place) -> LedgerError:
-    """The error for lines that do not hang together."""
+    """The error for lines that do not form a chain."""
     return LedgerError(
         f"The ledger {path} was changed outside Sourdine, or damaged. Its totals cannot be trusted. "
         "Keep it, and see in a backup what was spent."

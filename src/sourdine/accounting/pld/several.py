@@ -2,7 +2,7 @@
 
 A tilted sum is sharp where its tilt puts the bulk, and true everywhere. So one look at a law does for every
 count and delta whose tail it holds, and one sum from above and one from below for deltas close to each other.
-What a setting near by found best is tried first: no bound hangs on a guess. Where what is shared leaves more
+What a nearby setting found best is tried first: no bound depends on a guess. Where what is shared leaves more
 open than the width, a bracket is made for that delta alone (docs/guarantees/pld.md).
 """
 

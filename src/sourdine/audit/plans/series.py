@@ -57,7 +57,7 @@ def audit_series(plan: SeriesPlan, *, pairs: int = 20, bits: Bits = SYSTEM) -> S
     dice, worst, label = Dice(bits), 0.0, ""
     for _ in range(pairs):
         one, other = _neighbours(plan, dice)
-        seed = dice.below(1 << 30)  # the same secret for both: which groups a unit counts in hangs on it
+        seed = dice.below(1 << 30)  # the same secret for both: which groups a unit counts in depends on it
         # keys appear alike in both, as the proof has it: neighbours are compared given what was shown
         known = {key: 1 + dice.below(plan.block.periods + 1) for key in _KEYS}
         here, there = (_published(plan, records, seed, known) for records in (one, other))

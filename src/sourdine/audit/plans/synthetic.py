@@ -51,7 +51,7 @@ def audit_synthetic_plan(plan: SyntheticPlan, *, pairs: int = 200, bits: Bits = 
     paid = 2 if plan.neighbours is Neighbours.REPLACE else 1
     for _ in range(pairs):
         one, other = _neighbours(plan, dice)
-        seed = dice.below(1 << 30)  # the same secret for both: which record of a unit counts hangs on it
+        seed = dice.below(1 << 30)  # the same secret for both: which record of a unit counts depends on it
         here, there = (_codes(plan, each, seed) for each in (one, other))
         sizes = [column.size for column in plan.columns]
         squares = [0.0] * len(sizes)

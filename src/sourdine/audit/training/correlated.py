@@ -1,8 +1,8 @@
 """An audit of training with correlated noise: every unit is a canary, and the correlation is taken off again.
 
 Each canary has a coordinate of its own, and is in its batches or left out of all of them by a fair coin, as
-the neighbours are of a run in a fixed order. Whoever sees all noisy sums knows how their noise hangs
-together: its covariance tells which weights of the steps speak for a canary, with independent noise again.
+the neighbours are of a run in a fixed order. Whoever sees all noisy sums knows how their noise is
+correlated: its covariance tells which weights of the steps speak for a canary, with independent noise again.
 Batches, clipping and noise are those of training itself. No data are looked at.
 """
 
@@ -181,7 +181,7 @@ def _evidence(priced: PricedPlan, noisy: Floats) -> Floats:
 
 
 def _covariance(priced: PricedPlan) -> Floats:
-    """How the noise of steps hangs together for one coordinate: by the honest stream, one fresh draw at a
+    """How the noise of steps is correlated for one coordinate: by the honest stream, one fresh draw at a
     time."""
     assert priced.factor is not None
     stream = stream_of(priced.factor, priced.every)

@@ -30,8 +30,8 @@ def announce(
     period: Annotated[
         str,
         typer.Option(
-            help="A device reports once in it, and it is all that is kept of the time: day, week, month, or "
-            "whole: once in all."
+            help="A device reports once in each, and no other time is kept: day, week, month, or whole (once "
+            "in all)."
         ),
     ] = "whole",
     retention: Annotated[
@@ -40,17 +40,19 @@ def announce(
     answers: Annotated[
         int,
         typer.Option(
-            help="How many different answers a device reports on at most. Each costs, and changes are seen."
+            help="The most different answers that a device reports on. Each costs epsilon; changes are seen."
         ),
     ] = 1,
     secret_days: Annotated[
-        int, typer.Option(help="A device takes a new secret after so many days, and pays again. 0: never.")
+        int, typer.Option(help="A device takes a new secret after this many days, and pays again. 0: never.")
     ] = 0,
     batch: Annotated[
-        int, typer.Option(help="Reports come through a shuffler, so many together at least. 0: without one.")
+        int,
+        typer.Option(help="Reports come through a shuffler, at least this many together. 0: without one."),
     ] = 0,
     delta: Annotated[
-        str, typer.Option("--delta", "-d", help="At which the epsilon of a shuffled batch is told.")
+        str,
+        typer.Option("--delta", "-d", help="The delta at which the epsilon of a shuffled batch is stated."),
     ] = "1e-6",
     tokens: Annotated[
         Path | None,
@@ -64,7 +66,7 @@ def announce(
 ) -> None:
     """Sign a question, so that devices take it from whoever asks and from nobody else.
 
-    Dates are days by the clock of UTC. The key stays with you: the server needs only the announcement. Keys
+    Dates are days in UTC. The key stays with you: the server needs only the announcement. Keys
     are made by 'sourdine certificate keys'.
 
     Example: sourdine collect announce coffee.json --key office.key --closes 2026-12-31

@@ -18,7 +18,7 @@ StorePlace = Annotated[
 
 Proxies = Annotated[
     list[str] | None,
-    typer.Option(help="The address of a proxy that tells from whom a request came. Only for --rate."),
+    typer.Option(help="The address of a proxy that says where a request came from. Only for --rate."),
 ]
 
 
@@ -36,7 +36,7 @@ def serve(
     questions: Annotated[list[Path], typer.Argument(help="Announcements by 'sourdine collect announce'.")],
     *,
     store: StorePlace = "reports.db",
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="For reports. 0: any that is free.")] = 8080,
     results_port: Annotated[
         int | None,
@@ -62,7 +62,7 @@ def serve(
 ) -> None:
     """Take reports, and acknowledge each once it is on the disk. Ends at SIGTERM, with all answered.
 
-    Of a report nothing but itself is stored: no address, no time but its period, no order. It speaks HTTP:
+    Nothing but the report itself is stored: no address, no time but its period, no order. It speaks HTTP:
     put a proxy in front that speaks TLS, and let that keep no logs either.
 
     Examples: sourdine collect serve coffee.announcement.json --origin https://survey.example ·

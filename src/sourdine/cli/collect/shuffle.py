@@ -23,7 +23,7 @@ def shuffle(
     ],
     secret: Annotated[Path, typer.Option(help="A file of at least 16 secret bytes that both have.")],
     store: StorePlace = "shuffler.db",
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="For reports. 0: any that is free.")] = 8090,
     origin: Annotated[
         list[str] | None, typer.Option(help="An origin whose pages may send, such as https://survey.example.")
@@ -31,7 +31,7 @@ def shuffle(
     rate: Annotated[float, typer.Option(help="Requests a second from one address. 0: any number.")] = 100.0,
     proxy: Proxies = None,
 ) -> None:
-    """Take reports in the place of a collector, and pass on batches of them, mixed and with nothing else.
+    """Take reports in place of a collector, and pass on batches of them, mixed and with nothing else.
 
     Run it apart from the collector, by somebody who does not read the results. It acknowledges as a collector
     does, and shows nothing. A batch has as many reports as was announced, or more; what is too little to be

@@ -1,4 +1,4 @@
-"""`sourdine collect status`, `export`, `close` and `prune`: what a store has, out of it, and to its end."""
+"""`sourdine collect status`, `export`, `close` and `prune`: show what a store holds, take it out, end it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -101,7 +101,7 @@ def export(
 ) -> None:
     """Write single reports as lines that 'sourdine local estimate' reads, each with its number.
 
-    By the number a report is counted once, also if it lies in several exports. Reports whose time was over
+    By its number a report is counted once, even if it is in several exports. Reports whose retention is over
     are only in the counts, which the server shows.
 
     Example: sourdine collect export 1fdcfd3a8ee2a2ee --store reports.db -o reports.txt
@@ -146,7 +146,7 @@ def export(
 
 
 def close(question: Fingerprint, *, store: StorePlace = "reports.db", as_json: AsJson = False) -> None:
-    """Take no more reports to a question from now on. A server that runs learns of it at once.
+    """Take no more reports to a question from now on. A running server learns of it at once.
 
     What was stored stays, for as long as was announced.
 
@@ -166,7 +166,7 @@ def close(question: Fingerprint, *, store: StorePlace = "reports.db", as_json: A
 
 
 def prune(*, store: StorePlace = "reports.db", as_json: AsJson = False) -> None:
-    """Remove single reports whose announced time is over; counts stay. A server does it every hour.
+    """Remove single reports whose announced retention is over; counts stay. A server does it every hour.
 
     Reports of periods that are over are mixed, so that nothing tells which came in one after another.
 

@@ -53,8 +53,8 @@ def issue(
     *,
     key: Annotated[Path, typer.Option(help="The private key that 'token-key' wrote.")],
     codes: Annotated[Path, typer.Option(help="One code per line, each for one person that you know.")],
-    used: Annotated[Path, typer.Option(help="Where used codes are kept, by digests.")] = Path("codes.db"),
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    used: Annotated[Path, typer.Option(help="Where digests of used codes are kept.")] = Path("codes.db"),
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0: any that is free.")] = 8070,
     origin: Annotated[
         list[str] | None, typer.Option(help="An origin whose pages may ask, such as https://survey.example.")
@@ -62,9 +62,9 @@ def issue(
     rate: Annotated[float, typer.Option(help="Requests a second from one address. 0: any number.")] = 10.0,
     proxy: Proxies = None,
 ) -> None:
-    """Give one token for each code, signed blindly: spent, it cannot be told from any other.
+    """Give one token for each code, signed blindly: a spent token cannot be linked to its code.
 
-    Send each person a code by a way that you trust. Run the issuer apart from shuffler and collector.
+    Send each person a code over a channel that you trust. Run the issuer apart from shuffler and collector.
 
     Example: sourdine collect issue work.announcement.json --key work.tokens.pem --codes codes.txt
     """

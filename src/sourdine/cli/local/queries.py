@@ -119,7 +119,7 @@ def _answers(plan: "QueryPlan", values: "NDArray[np.float64]", edges: list[float
     from sourdine.core.randomness.bits import SYSTEM
     from sourdine.local.shuffle import permutation
 
-    order = values[permutation(len(values), SYSTEM)]  # who is asked what must not hang on the file's order
+    order = values[permutation(len(values), SYSTEM)]  # who is asked what must not depend on the file's order
     tests = [partial(operator.lt, edge) for edge in edges]
     answer = plan.answer(tests, order, confidence=plan.confidence)
     return [

@@ -12,7 +12,7 @@ from sourdine.cli.shared.parse import AsJson
 def extend(
     spec: SpecFile,
     *,
-    periods: Annotated[int, typer.Option(help="How many periods the series shall have in all.")],
+    periods: Annotated[int, typer.Option(help="How many periods the series will have in all.")],
     as_json: AsJson = False,
 ) -> None:
     """Pay for more periods. What was published stays, and later periods go on from it.
@@ -42,7 +42,7 @@ def resume(
     shown: Annotated[int, typer.Option(help="How many periods were ever shown to anybody.")],
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a state that is a copy or was restored, told how many periods were shown.
+    """Go on with a state that is a copy or was restored: say how many periods were shown.
 
     Periods that were shown and are not in the state are lost: their rows will be drawn again, and each is one
     more release, paid now.

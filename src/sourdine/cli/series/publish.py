@@ -17,15 +17,15 @@ def publish(
     spec: SpecFile,
     *,
     period: Annotated[
-        str | None, typer.Option(help="Its name, such as 2026-W14. Without it: the next one.")
+        str | None, typer.Option(help="The period, such as 2026-W14. Without it: the next one.")
     ] = None,
     table: Annotated[
         list[Path] | None, typer.Option(help="The file of this period, where each has its own.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Keep everything up to it as CSV.")
+        Path | None, typer.Option("--output", "-o", help="Write everything up to this period as CSV.")
     ] = None,
-    early: Annotated[bool, typer.Option("--early", help="Although the period is not over.")] = False,
+    early: Annotated[bool, typer.Option("--early", help="Publish although the period is not over.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Close the next period: read what arrived in it, add noise, keep it, and only then show it.

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def start(
     spec: SpecFile,
     *,
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what it would cost and be worth.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only say what it would cost and how accurate it would be.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Pay for all periods of a series at once. No record is read.

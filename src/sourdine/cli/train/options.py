@@ -125,7 +125,7 @@ class PlanOptions:
 
 
 def read_correlation(owner: str, text: str) -> "GradientCorrelation":
-    """How noise hangs together, such as banded:16.
+    """How noise is correlated, such as banded:16.
 
     >>> read_correlation("train plan", "blt:4")
     BLT(buffers=4)

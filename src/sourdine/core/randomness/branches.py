@@ -1,7 +1,7 @@
 """Large draws in blocks of their own bits, by several threads.
 
 Every block has a key of its own, taken in order from the source, and stretches it as the system's source
-does. So an answer hangs on the source and on how much is drawn, never on how many threads draw it.
+does. So an answer depends on the source and on how much is drawn, never on how many threads draw it.
 """
 
 from collections.abc import Callable

@@ -100,7 +100,7 @@ class Elements(NamedTuple):
 
 @lru_cache(maxsize=512)
 def plan(size: int, of: int) -> Beginning:
-    """The plan of a single row, which never changes: the reports that devices repeat for ever hang on it.
+    """The plan of a single row, which never changes: the reports that devices repeat for ever depend on it.
 
     It is sent to clients beside a question. Any plan gives the same law; this one asks for little work.
     """

@@ -128,7 +128,7 @@ STATEMENTS = (
         sentence="DP = max_i |X_i| + γ.",
         english="With DP: the largest value and noise.",
         claim="the same with a curator",
-        published="the maximum and noise; no error is told",
+        published="the maximum and noise; no error is stated",
     ),
     _at(
         name="notes.end.local",
@@ -136,7 +136,7 @@ STATEMENTS = (
         sentence="LDP = max_i |X_i| + γ√3.",
         english="With LDP: the largest of noisy values.",
         claim="the same from local reports",
-        published="the largest noisy value; no error is told",
+        published="the largest noisy value; no error is stated",
     ),
     _at(
         name="notes.end.queries",

@@ -37,7 +37,7 @@ _ZERO, _ONE, _NAN = (f"CAST('{number}' AS DOUBLE)" for number in ("0.0", "1.0", 
 def _one_way(sql: str) -> str:
     """A float written in one way: 0 and -0 are one unit, and so is every NaN, but as text they differ.
 
-    Which of them stood for the unit would hang on the order of the table, and with it where the unit counts.
+    Which of them stood for the unit, and so where the unit counts, would depend on the order of the table.
     """
     return f"CASE WHEN {sql} = 0 THEN {_ZERO} WHEN isnan({sql}) THEN {_NAN} ELSE {sql} END"
 

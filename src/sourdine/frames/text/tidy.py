@@ -1,7 +1,7 @@
 """Blocks of physical lines, made so plain that any reader of CSV finds one record in each line.
 
 A record is a line ended by a line feed, and one carriage return before it belongs to the line's end. What an
-engine makes of anything else hangs on the engine: DuckDB ends a record at a carriage return too, and an open
+engine makes of anything else depends on it: DuckDB ends a record at a carriage return too, and an open
 quote goes on into the next record. So nothing else reaches it. A record that is not plain is written anew:
 with quotes round its fields, those that cannot be decoded being missing; or, if its quotes are not balanced,
 as a record in which everything is missing. Each is judged by its own bytes alone.

@@ -1,4 +1,4 @@
-"""How the noise of a run is asked to hang together, and the factors that this comes to."""
+"""How the noise of a run is asked to be correlated, and the factors that this comes to."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class FactorCandidate:
 
 @dataclass(frozen=True, kw_only=True)
 class GradientCorrelation(ABC):
-    """How noise hangs together over the steps of a run that takes its examples in a fixed order."""
+    """How noise is correlated over the steps of a run that takes its examples in a fixed order."""
 
     @abstractmethod
     def candidates(self, *, steps: int, batches: int) -> Iterator[FactorCandidate]:

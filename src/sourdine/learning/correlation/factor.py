@@ -1,4 +1,4 @@
-"""Matrices by which the noise of training steps hangs together.
+"""Matrices by which the noise of training steps is correlated.
 
 The gradients of the steps are the rows of *g*, and what is released is *Cg* with independent Gaussian noise
 *z* in each row, or, which is the same, *g* with the noise *C⁻¹z*. *C* is causal and has no negative entry. A

@@ -2,7 +2,7 @@
 
 The product of what a unit moves and of the noise in sums is made small from a good start, the square root of
 the matrix of sums. What is found is rounded, and all that is claimed is computed from the rounded numbers, so
-nothing hangs on how good it is but the noise.
+nothing depends on how good it is but the noise.
 """
 
 import math

@@ -69,7 +69,7 @@ class Augmentation:
             raise check.fail(_OWNER, "copies", must, self.copies, "All copies would be the same.")
 
     def apply(self, images: Tensor, bits: Bits = SYSTEM) -> Tensor:
-        """A version of each image, which hangs on that image and on bits that are drawn for it alone."""
+        """A version of each image, which depends on that image and on bits that are drawn for it alone."""
         versions = images if images.is_floating_point() else images.float()
         count = len(versions)
         if not count:
@@ -165,7 +165,7 @@ def _mapped(images: Tensor, maps: NDArray[np.float64]) -> Tensor:
 def _blurred(images: Tensor, pixels: NDArray[np.float64], most: float) -> Tensor:
     """Each image by its own Gaussian, along one axis and then along the other; edges go on as they are.
 
-    All reach as far as the largest that may be drawn: that of a batch would hang on who is in it.
+    All reach as far as the largest that may be drawn: that of a batch would depend on who is in it.
     """
     reach = max(1, math.ceil(_SPREAD * most))
     colours = images.shape[1]

@@ -175,7 +175,7 @@ class CyclicBatches(Batches):
     """Batches in a fixed order, the same in each epoch; the last may be smaller.
 
     With `parts` the units are cut into so many, which take turns, and each unit of the part whose turn it is
-    comes in with the same probability, independently of all else. The order hangs on the number of units
+    comes in with the same probability, independently of all else. The order depends on the number of units
     alone, and nothing that is claimed needs it to be secret.
     """
 
@@ -235,7 +235,7 @@ class ShuffledBatches(Batches):
 
 
 def mixed_order(size: int) -> Indices:
-    """An order that hangs on the number of places alone: neighbours in the data come far from each other.
+    """An order that depends on the number of places alone: neighbours in the data come far from each other.
 
     Places are sorted by a fixed mixing of their bits (the last steps of MurmurHash3, by Appleby), which
     anybody can repeat.

@@ -1,9 +1,9 @@
-"""A place of its own for each unit of a batch: what is computed of it does not hang on others drawn.
+"""A place of its own for each unit of a batch: what is computed of it does not depend on others drawn.
 
-Floats are added up in an order that hangs on the shape of a batch and on the place of an example in it. So
+Floats are added up in an order that depends on the shape of a batch and on the place of an example in it. So
 that the last digits of one gradient tell nothing of others, every batch that a model sees has one fixed
 number of places, and each unit takes one that is drawn for it alone; free places hold made-up examples,
-which do not count. Then a unit's gradient hangs on the unit and its place, if a batch of a fixed shape is
+which do not count. Then a unit's gradient depends on the unit and its place, if a batch of a fixed shape is
 computed place by place, which is tried before anything is paid (`Step.check`).
 """
 
@@ -55,7 +55,7 @@ class SeparatePlaces:
             if spare.shape[1:] != each.shape[1:] or spare.dtype != each.dtype:
                 raise InvalidParameter(
                     "The examples of all batches must have one shape and type, since the last digits of a "
-                    "gradient hang on them. Pad each to a stated length, not to that of others."
+                    "gradient depend on them. Pad each to a stated length, not to that of others."
                 )
             filled = spare.clone()
             filled[target.to(each.device)] = each[source.to(each.device)]

@@ -64,7 +64,7 @@ class Placement:
 
 
 def _with_numbers(model: nn.Module) -> nn.Module:
-    """A copy with made-up numbers for those that are missing: what a step takes hangs on shapes alone."""
+    """A copy with made-up numbers for those that are missing: what a step takes depends on shapes alone."""
     model, source = copy.deepcopy(model), torch.Generator().manual_seed(1)
     substitutes: dict[int, Tensor] = {}  # one for all places of what is shared
 

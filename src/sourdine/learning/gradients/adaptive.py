@@ -51,7 +51,7 @@ class QuantileClipping(Flat):
 
     def sine(self, noise_multiplier: float, batch_size: int) -> float:
         """The part of a unit's vector that says whether it was within the norm."""
-        return min(_MOST_SINE, noise_multiplier / (2 * self.deviation * batch_size))
+        return min(_MOST_SINE, float(noise_multiplier) / (2 * self.deviation * float(batch_size)))
 
 
 @dataclass(frozen=True, kw_only=True)

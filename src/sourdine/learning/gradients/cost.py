@@ -3,7 +3,7 @@
 A layer that uses a matrix at several places has several ways to norms and a weighted sum: a copy of the
 gradient for each example, or norms from products of what it was given (ghost norms) and a sum by one product
 over all; a convolution has its copies by cut-out windows, or by examples as groups of channels. The choice
-hangs on shapes alone, never on data, and changes no result but in last digits.
+depends on shapes alone, never on data, and changes no result but in last digits.
 """
 
 from collections.abc import Mapping, Sequence

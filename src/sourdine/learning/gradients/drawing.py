@@ -92,7 +92,7 @@ def full_batch(batch_size: int, physical_batch_size: int | None) -> int:
 
 
 def check_full_batch(losses: Callable[..., Tensor], batch: Tree) -> None:
-    """Refuse losses that in a batch as large as a run has them hang on the other examples.
+    """Refuse losses that in a batch as large as a run has them depend on the other examples.
 
     A few examples do not show what is done from some size on. Draws are the same, and no gradients are made.
     """

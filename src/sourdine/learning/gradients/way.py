@@ -61,7 +61,7 @@ class ClippedSums:
     ) -> Sums:
         """The clipped gradients of a batch, added up; `losses` runs the model on the parts of one.
 
-        If not `strict`, no error hangs on an example as far as the gradients go: what cannot be taken apart
+        If not `strict`, no error depends on an example as far as the gradients go: what cannot be taken apart
         at once is run one at a time, and a unit on which that fails adds exactly nothing.
         """
         counted = of_each_example(losses)

@@ -338,8 +338,8 @@ class Run:
     def _read(self, places: Indices) -> tuple[Batch, Tensor | None]:
         """Examples, and which of them fit.
 
-        For an exact step changed images are made one by one, since their last digits too could hang on who is
-        changed with them.
+        For an exact step changed images are made one by one, since their last digits too could depend on
+        who is changed with them.
         """
         if not self.plan.exact or not isinstance(self.examples, AugmentedExamples):
             return self.examples.fitting(places)

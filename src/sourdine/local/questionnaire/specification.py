@@ -137,7 +137,7 @@ class Questionnaire:
 
     @property
     def identity(self) -> str:
-        """What the choice of a device's question hangs on: the SHA-256 of the whole, in 64 digits."""
+        """What the choice of a device's question depends on: the SHA-256 of the whole, in 64 digits."""
         return digest(self.to_json())
 
     def to_json(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""A device that reports on words: the level hangs on its secret alone, and the noise on the word too."""
+"""A device that reports on words: the level depends on its secret alone, and the noise on the word too."""
 
 import hmac
 

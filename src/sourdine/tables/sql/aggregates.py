@@ -266,7 +266,7 @@ class Aggregates:
             text.only(node, "this")
             if isinstance(node.this, exp.Distinct):
                 raise text.refuse(
-                    node, "DISTINCT is not answered here: whether a value occurs may hang on one record."
+                    node, "DISTINCT is not answered here: whether a value occurs may depend on one record."
                 )
             self._noted(node)
             return self._ask(_OF_COLUMN[kind](self.name(records.read(node.this))))

@@ -225,7 +225,7 @@ class SyntheticPlan:
         return thresholds
 
     def with_keys(self, chosen: Mapping[str, tuple[str, ...]]) -> "SyntheticPlan":
-        """The same plan once keys were chosen: neither its noise nor what it costs hangs on them."""
+        """The same plan once keys were chosen: neither its noise nor what it costs depends on them."""
         return replace(self, chosen=chosen)
 
     def _cells(self, name: str) -> CellColumn:

@@ -243,7 +243,7 @@ def decode_nonnegative(
 
 
 def _normals(count: int, bits: Bits) -> Floats:
-    """Normal numbers for resampling; nothing private hangs on their last digits."""
+    """Normal numbers for resampling; nothing private depends on their last digits."""
     words: NDArray[np.uint64] = bits.words(count)
     return np.asarray(ndtri(((words >> np.uint64(12)) + 0.5) * 2.0**-52))
 
