@@ -70,7 +70,7 @@ print(f"without noise {exact.coef_[0]:.1f}")
 # The interval is about what the noise may have done. diffprivlib's regression adds no noise to a column with
 # bounds such as (0, 100): it takes the lower bound twice for the square of the column (0.6.6, its issue 105).
 # Here bounds decide the scale of rows, and every row has at most the length that is paid for. Wide
-# bounds cost accuracy: the slope is drawn towards 0 where noise could have made it.
+# bounds cost accuracy: the slope is shrunk towards 0 where noise could have made it.
 
 # %%
 zero = LeastSquaresRegressor(epsilon=3, delta=1e-5, bounds=(0, 100), target_bounds=(0, 350))

@@ -32,7 +32,7 @@ people = sd.Table(
 
 # %% [markdown]
 # ## Plan
-# Two questions, one epsilon for both. The plan tells how far off every answer will be; no record was read
+# Two questions, one epsilon for both. The plan says how far off every answer will be; no record was read
 # for it.
 
 # %%

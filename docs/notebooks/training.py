@@ -36,8 +36,8 @@ for name, words in sd.learning.plan(plan, size=5000).words().items():
 
 # %% [markdown]
 # ## Train
-# A copy of the model is trained, and accuracy is told on public data only: nobody paid for telling the loss
-# on the training data. The ledger is charged before the first example is read.
+# A copy of the model is trained, and accuracy is reported on public data only: nobody paid for the loss on
+# the training data. The ledger is charged before the first example is read.
 
 # %%
 ledger = sd.Ledger.create("patients.ledger", order=8, divergence=3, delta=1e-5, unit="patient")
