@@ -31,6 +31,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add every page that is made."""
     for source, place in _MOVED.items():
         text = _relinked((ROOT / source).read_text(encoding="utf-8"), source, place)
+        text = _folded(text) if source == "CHANGELOG.md" else text
         files.append(File.generated(config, place, content=text))
     if not (DOCS / "benchmarks.md").exists():
         files.append(File.generated(config, "benchmarks.md", content=_NO_BENCHMARKS))
@@ -73,6 +74,17 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if page.file.src_uri in _MOVED.values():  # its links were seen to when it was moved
         return markdown
     return _relinked(markdown, source, page.file.src_uri)
+
+
+def _folded(text: str) -> str:
+    """The list below each kind of change, folded: a version has hundreds of them."""
+
+    def fold(part: re.Match[str]) -> str:
+        entries = len(re.findall(r"^- ", part[2], re.MULTILINE))
+        summary = f"<summary>{entries} entries</summary>"
+        return f'{part[1]}\n<details markdown="1">{summary}\n\n{part[2].strip()}\n\n</details>\n\n'
+
+    return re.sub(r"^(### [^\n]*\n)(.*?)(?=^##|\Z)", fold, text, flags=re.MULTILINE | re.DOTALL)
 
 
 def _relinked(text: str, source: str, place: str) -> str:

@@ -26,7 +26,8 @@ CHAPTER = Path(__file__).parents[1] / "reproduced"
 BEFORE = Path(__file__).with_name("verdicts_before.csv")
 _VERDICTS = "verdicts.csv"
 _SCALE = 1.25  # of the pictures, small enough to be kept with the source
-_MOST = 13  # rows of a longer table that are shown; the rest is in its CSV
+_MOST = 13  # rows of a table that is shown whole
+_FIRST = 8  # rows of a longer one that are shown; the rest is in its CSV
 _WORDS = 30  # rows of a table of sentences that is shown whole
 _COLUMNS = ("experiment", "statement", "source", "place", "sentence", "published", "ours", "verdict", "why")
 _HOW = """## How it is made
@@ -229,10 +230,12 @@ def _shown(table: TextTable) -> int:
 
 
 def _rows(table: TextTable, most: int) -> list[str]:
-    """A table as Markdown, or its first rows."""
+    """A table as Markdown, or the first rows of one that has more."""
     shown = table.shown()
-    lines = [_row(table.columns), _row("---" for _ in table.columns), *map(_row, shown[:most])]
-    return lines + ([f"\n… and {len(shown) - most} more rows."] if len(shown) > most else [])
+    first = shown[: _FIRST if len(shown) > most else most]
+    lines = [_row(table.columns), _row("---" for _ in table.columns), *map(_row, first)]
+    hidden = len(shown) - len(first)
+    return lines + ([f"\n… and {hidden} more rows."] if hidden else [])
 
 
 def _row(cells: Iterable[str]) -> str:

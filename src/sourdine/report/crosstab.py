@@ -9,6 +9,8 @@ from sourdine.tables.crosstabs import Crosstab
 from sourdine.tables.crosstabs.cell import CellText
 from sourdine.tables.crosstabs.files import key_text
 
+IN_FILE = "in the file of answers"
+
 
 @dataclass(frozen=True, kw_only=True)
 class CrossTable(TextTable):
@@ -31,14 +33,27 @@ class CrossTable(TextTable):
         return False
 
 
-def cross_table(crosstab: Crosstab, most: int, *, where: str = "", title: str | None = None) -> CrossTable:
+def more_rows(hidden: int, where: str) -> str:
+    """How many rows are not shown, and where they are; nothing if all are.
+
+    >>> more_rows(1, IN_FILE)
+    '1 more row is in the file of answers.'
+    """
+    if hidden <= 0:
+        return ""
+    return f"{hidden:,} more {'row is' if hidden == 1 else 'rows are'} {where}."
+
+
+def cross_table(
+    crosstab: Crosstab, most: int, *, where: str = "", title: str | None = None, rest: str = IN_FILE
+) -> CrossTable:
     """What is shown of a crosstab: at most so many rows, beside the sums."""
     summed = crosstab.row_keys[-1:] == (ALL,), crosstab.column_keys[-1:] == (ALL,)
     places = list(range(len(crosstab.row_keys)))
     if len(places) > most:
         places = [*places[:most], *(places[-1:] if summed[0] else [])]
     hidden = len(crosstab.row_keys) - len(places)
-    more = f"{hidden:,} more rows are in the file of answers." if hidden else ""
+    more = more_rows(hidden, rest)
     across = range(len(crosstab.column_keys))
     cells = tuple(tuple(crosstab.text(place, other) for other in across) for place in places)
     labels = (key_text(crosstab.row_keys[place]) for place in places)

@@ -162,3 +162,15 @@ def test_figures_become_pictures_and_charts_of_altair(
     assert made[0].chart(EVIL)._repr_png_().startswith(b"\x89PNG")
     assert type(figure.altair()).__name__ == "LayerChart"
     assert type(made[0].chart(EVIL).altair()).__name__ == "VConcatChart"
+
+
+def test_long_tables_are_cut_and_say_how_many_rows_there_are() -> None:
+    keys = [f"place {number}" for number in range(30)]
+    people = Table(pa.table({"p": keys}), unit="person", columns={"p": {"type": "category", "keys": keys}})
+    count = Query("one", [Count()], by="p")
+    alone = rehearse(people.plan(count, epsilon=1))
+    assert "10 more rows are in to_pandas()." in alone._repr_html_()
+    several = [Query(name, [Count()], by="p") for name in ("two", "three", "four")]
+    together = rehearse(people.plan(count, *several, epsilon=1))
+    assert together._repr_html_().count("22 more rows are in to_pandas().") == 4
+    assert together._repr_html_().count("<tr") < 60

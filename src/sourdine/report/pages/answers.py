@@ -5,6 +5,7 @@ from typing import assert_never
 
 from sourdine.core.figure import Spec
 from sourdine.report.charts.answers import count_missing
+from sourdine.report.crosstab import IN_FILE, more_rows
 from sourdine.report.finding import cells_of, written
 from sourdine.report.pages.methods import percent
 from sourdine.report.table import Cell as Shown
@@ -17,7 +18,7 @@ MOST_ROWS = 200
 _FEW_ACROSS, _MOST_ACROSS = 4, 12  # columns of a crosstab
 
 
-def answer_table(answer: Answer, where: str = "", most: int = MOST_ROWS) -> TextTable:
+def answer_table(answer: Answer, where: str = "", most: int = MOST_ROWS, rest: str = IN_FILE) -> TextTable:
     """Every value with its interval, but for those beyond so many rows; shares in per cent."""
     rows: list[tuple[Shown, ...]] = []
     style = style_of(answer.kind)
@@ -28,13 +29,13 @@ def answer_table(answer: Answer, where: str = "", most: int = MOST_ROWS) -> Text
     if style.chart in (Chart.UPRIGHT, Chart.HEAT, Chart.NESTED):
         unit = f", in {answer.measure}"
     hidden = len(answer.keys) - most
-    more = f" {hidden:,} more rows are in the file of answers." if hidden > 0 else ""
+    more = more_rows(hidden, rest)
     return TextTable(
         name=f"{answer.query} {answer.statistic}",
         title=f"{answer.query}: {answer.statistic}{unit}",
         columns=(*answer.columns, "value", *(("lower", "upper") if answer.bounded else ())),
         rows=tuple(rows),
-        note=" ".join(part for part in (_note(answer), where, more.strip()) if part),
+        note=" ".join(part for part in (_note(answer), where, more) if part),
     )
 
 

@@ -6,13 +6,14 @@ from sourdine.core.figure import Figure
 from sourdine.report.charts.base import COLOURS, Row
 from sourdine.report.charts.series import draw_series
 from sourdine.report.pages.page import Page, Section
-from sourdine.report.table import TextTable
+from sourdine.report.table import TextTable, show
 from sourdine.tables.crosstabs.cell import worth_showing
 from sourdine.tables.series import SeriesAnswers, SeriesPlan, SeriesView
 from sourdine.tables.series.answers import SeriesRows
 from sourdine.tables.series.forecast import forecast_errors
 
 _MOST_KEYS = 40  # rows of a table
+_TOLD_KEYS = 3  # in a title
 
 
 def series_page(answers: SeriesAnswers, plan: SeriesPlan) -> Page:
@@ -40,16 +41,18 @@ def _section(answers: SeriesAnswers, plan: SeriesPlan, table: SeriesRows, view: 
     what = f"{line.label}, {view.label}" if line.label != view.label else line.label
     rows = list(_rows(answers, table, view))
     names = tuple(_name(key) for key in shown)
-    figure = Figure(
-        title=f"{line.query}: {what}, by {plan.block.period}",
-        chart=draw_series([row for row in rows if row["key"] in names], names=names, measure=measure),
-    )
-    last = [row for row in rows if row["name"] == answers.calendar.name(answers.closed)]
+    at = answers.calendar.name(answers.closed)
+    last = [row for row in rows if row["name"] == at]
     body = tuple(
         (row["key"], *worth_showing(*(float(row[name] or 0) for name in ("value", "lower", "upper"))))
         for row in last[:_MOST_KEYS]
     )
-    at = answers.calendar.name(answers.closed)
+    values = [f"{show(key)} {value:,f} ({lower:,f} to {upper:,f})" for key, value, lower, upper in body]
+    ending = f"at {at} {', '.join(values)}" if len(values) <= _TOLD_KEYS else f"by {plan.block.period}"
+    figure = Figure(
+        title=f"{line.query}, {what}: {ending}",
+        chart=draw_series([row for row in rows if row["key"] in names], names=names, measure=measure),
+    )
     return Section(
         title=f"{line.query}: {what}",
         figures=(figure,),

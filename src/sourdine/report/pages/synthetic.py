@@ -17,7 +17,8 @@ from sourdine.tables.synthetic.model import Residual, SyntheticPart
 from sourdine.tables.synthetic.synthesis import LIMITS
 
 _MOST_PARTS = 6  # whose trees are drawn
-_MOST_CELLS = 40  # of a table that is shown
+_MOST_CELLS = 20  # of a table that is shown
+_MOST_TABLES = 20  # whose fit is told
 _MOST_PAIRS = 200  # that are listed as not measured
 
 
@@ -114,8 +115,9 @@ def _fit(release: SyntheticRelease) -> Iterator[Section]:
             round(each.mean, 2),
             round(each.worst, 2),
         )
-        for each in residuals
+        for each in sorted(residuals, key=lambda each: -each.mean)[:_MOST_TABLES]
     )
+    hidden = len(residuals) - len(rows)
     yield Section(
         title="How well the rows fit what was measured",
         paragraphs=(
@@ -126,9 +128,10 @@ def _fit(release: SyntheticRelease) -> Iterator[Section]:
         tables=(
             TextTable(
                 name="residuals",
-                title="Residuals of all measured tables",
+                title="Residuals of measured tables, the largest first",
                 columns=("part", "table", "cells", "deviation of the noise", "root mean square", "largest"),
                 rows=rows,
+                note=f"{hidden:,} more tables fit better." if hidden else "",
             ),
         ),
     )

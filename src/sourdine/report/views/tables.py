@@ -16,7 +16,7 @@ from sourdine.report.charts.forecasts import draw_forecasts
 from sourdine.report.charts.synthetic import draw_tree
 from sourdine.report.crosstab import cross_table
 from sourdine.report.finding import finding
-from sourdine.report.pages.answers import MOST_ROWS, answer_table, reading_note
+from sourdine.report.pages.answers import answer_table, reading_note
 from sourdine.report.pages.methods import percent
 from sourdine.report.pages.page import Section
 from sourdine.report.pages.quality import quality_section
@@ -34,6 +34,9 @@ from sourdine.tables.record import Record
 from sourdine.tables.synthetic import SyntheticRelease
 
 _MOST_ROWS = 20  # of one answer
+_ALL_ROWS = 60  # of several answers; beyond them each is cut to a few
+_FEW_ROWS = 8
+_IN_FRAME = "in to_pandas()"
 _MOST_ANSWERS = 12
 _FEW_KEYS = 6
 
@@ -137,13 +140,13 @@ def _answers_figure(answers: Answers, query: str | None = None, statistic: str |
 def _answer(answer: Answer) -> View:
     return View(
         title=finding(answer, answer.confidence),
-        sections=(Section(title="", tables=(answer_table(answer, most=_MOST_ROWS),)),),
+        sections=(Section(title="", tables=(answer_table(answer, most=_MOST_ROWS, rest=_IN_FRAME),)),),
     )
 
 
 @view.register
 def _crosstab(crosstab: Crosstab) -> View:
-    table = cross_table(crosstab, MOST_ROWS, title="")
+    table = cross_table(crosstab, _MOST_ROWS, title="", rest=_IN_FRAME)
     return View(title=crosstab.title, sections=(Section(title="", tables=(table,)),))
 
 
@@ -213,7 +216,10 @@ def _tree(release: SyntheticRelease, *_: str | None) -> Figure:
 
 
 def _values(answers: Answers) -> tuple[Section, ...]:
-    tables = tuple(answer_table(each, most=_MOST_ROWS) for each in answers.each[:_MOST_ANSWERS])
+    shown = answers.each[:_MOST_ANSWERS]
+    many = sum(min(len(each.keys), _MOST_ROWS) for each in shown) > _ALL_ROWS
+    most = _FEW_ROWS if many else _MOST_ROWS
+    tables = tuple(answer_table(each, most=most, rest=_IN_FRAME) for each in shown)
     hidden = len(answers.each) - _MOST_ANSWERS
     more = (f"{hidden:,} more answers: name one, or use to_pandas().",) if hidden > 0 else ()
     return (Section(title="", points=more, tables=tables),)
