@@ -85,11 +85,11 @@ def main() -> None:
                     subprocess.run([command, *words.split()], cwd=folder, check=True, capture_output=True)
                 page.goto((folder / shot.page).as_uri(), wait_until="networkidle")
                 page.wait_for_timeout(1500)  # charts are drawn after the page has loaded
-                _keep(page.screenshot(), PICTURES / f"{shot.name}.png")
+                keep_picture(page.screenshot(), PICTURES / f"{shot.name}.png")
         browser.close()
 
 
-def _keep(picture: bytes, path: Path) -> None:
+def keep_picture(picture: bytes, path: Path) -> None:
     image = Image.open(io.BytesIO(picture)).convert("RGB")
     image.quantize(_COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
 
