@@ -1,5 +1,6 @@
 """A test holds for what was tested: where a model or its losses change, examples wait for another."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -200,3 +201,16 @@ def test_what_mixes_from_some_size_on_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="In a batch of 18 examples"):
         step.check(losses_of(model), X, Y)
     step_of(model, physical_batch_size=8).add(losses_of(model), X, Y)  # as it advises
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_what_is_not_finite_from_some_size_on_is_refused(number: float) -> None:
+    """No difference of such losses tells that one depends on the others, so that it would pass."""
+
+    def mixing(m: Written, x: torch.Tensor) -> torch.Tensor:
+        out = m.inner(x - x.mean(0) if len(x) > 8 else x)
+        return out + number if len(x) > 8 else out
+
+    model = Written(mixing, inner=nn.Linear(4, 2))
+    with pytest.raises(InvalidParameter, match="18 made-up examples a loss is not finite"):
+        step_of(model).add(losses_of(model), X, Y)

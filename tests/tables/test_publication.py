@@ -74,7 +74,7 @@ def test_nothing_is_written_over_and_the_advice_is_for_python(
 ) -> None:
     with pytest.raises(InvalidParameter, match=r"already holds a file p.*Name another folder\.$"):
         release.write(tmp_path, ledger)
-    with pytest.raises(InvalidParameter, match="one of csv, json, parquet"):
+    with pytest.raises(InvalidParameter, match="one of csv, json, parquet, xlsx"):
         release.write(tmp_path / "out", ledger, formats="ods")
     assert names(tmp_path) == ["people.ledger"]
 

@@ -34,7 +34,8 @@ def release(
         Path | None, typer.Option("--output", "-o", help="The folder. Without it: SPEC-release, here.")
     ] = None,
     formats: Annotated[
-        list[str] | None, typer.Option("--format", help="csv, json or parquet; may be given several times.")
+        list[str] | None,
+        typer.Option("--format", help="csv, json, parquet or xlsx (for Excel); may be given several times."),
     ] = None,
     report: Annotated[bool, typer.Option(help="Whether to write report.html.")] = True,
     shared: Shared = False,

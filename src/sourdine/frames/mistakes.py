@@ -3,7 +3,9 @@
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -215,6 +217,27 @@ def by_hand(init: F) -> F:
     """
     init.__pydantic_base_init__ = True  # type: ignore[attr-defined]
     return init
+
+
+def known_arguments(**belongs: str) -> Callable[[F], F]:
+    """Let a constructor answer a wrong argument with the one that was meant, or with where it belongs."""
+
+    def with_advice(init: F) -> F:
+        names = [name for name in signature(init).parameters if name != "self"]
+
+        @wraps(init)
+        def checked(self: object, *args: object, **fields: object) -> None:
+            for name in fields:
+                if name not in names:
+                    near = difflib.get_close_matches(name, names, n=1)
+                    meant = f" Did you mean '{near[0]}'?" if near else ""
+                    advice = f" Write it as {belongs[name]}." if name in belongs else meant
+                    raise TypeError(f"{type(self).__name__} has no argument '{name}'.{advice}")
+            init(self, *args, **fields)
+
+        return cast(F, checked)
+
+    return with_advice
 
 
 def declare(init: Callable[..., None], owner: str, **fields: object) -> None:

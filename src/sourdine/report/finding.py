@@ -121,7 +121,7 @@ def name_key(column: str, key: object) -> str:
 
 
 def show(number: float, answer: Answer) -> str:
-    """A number of an answer with all its digits, which are those of the file of answers."""
+    """A number of an answer with the digits of the file of answers, or fewer where it has no interval."""
     if math.isnan(number):
         return NO_INTERVAL
     if endless(number):
@@ -135,7 +135,7 @@ def written(number: float, answer: Answer) -> Decimal:
 
     A share of 0.1235 is 12.35, and a mean of 33730.0 is 33730.
     """
-    exact = Decimal(repr(number)) * (100 if _in_percent(answer) else 1)
+    exact = Decimal(repr(answer.readable(number))) * (100 if _in_percent(answer) else 1)
     if endless(number):
         return Decimal(math.copysign(math.inf, number))
     short = exact.normalize()

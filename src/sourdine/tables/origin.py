@@ -10,10 +10,10 @@ _UNNAMED = "table"
 
 
 @dataclass(frozen=True)
-class Origin:
+class TableOrigin:
     """The names of a table's files, and the public tables beside it; a frame has no name of its own.
 
-    >>> Origin.of(["data/2024.csv", "data/2025.csv"]).names
+    >>> TableOrigin.of(["data/2024.csv", "data/2025.csv"]).names
     ('2024.csv', '2025.csv')
     """
 
@@ -21,7 +21,7 @@ class Origin:
     joins: tuple[Join, ...] = ()
 
     @classmethod
-    def of(cls, source: object, joins: Sequence[Join] = ()) -> "Origin":
+    def of(cls, source: object, joins: Sequence[Join] = ()) -> "TableOrigin":
         """The origin of what a table was made of."""
         listed = source if isinstance(source, list | tuple) and source else [source]
         return cls(tuple(_name(each, _UNNAMED) for each in listed), tuple(joins))
@@ -43,4 +43,4 @@ def _name(source: object, unnamed: str) -> str:
     return Path(source).name or unnamed if isinstance(source, str | Path) else unnamed
 
 
-FRAME = Origin()
+FRAME = TableOrigin()

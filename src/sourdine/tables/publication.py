@@ -10,7 +10,8 @@ from sourdine.core import check, disk
 from sourdine.core.outbox import CERTIFICATE, Outbox
 from sourdine.core.view import load_views, page_of
 from sourdine.tables.answers.answer import write_answers
-from sourdine.tables.origin import Origin
+from sourdine.tables.answers.workbook import check_workbooks
+from sourdine.tables.origin import TableOrigin
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.record import NAME as RECORD
 from sourdine.tables.record import Record
@@ -18,11 +19,11 @@ from sourdine.tables.release import TableRelease
 from sourdine.tables.specification import Specification
 
 ANSWERS, QUALITY, REPORT = "answers", "quality", "report.html"
-FORMATS = ("csv", "json", "parquet")
+FORMATS = ("csv", "json", "parquet", "xlsx")
 _ROW, _MOST_ROOM = 300, 1 << 30  # bytes of a row in a file, and of what is taken beforehand
 
 
-def specification_of(plan: ReleasePlan, origin: Origin, ledger: Place | None = None) -> Specification:
+def specification_of(plan: ReleasePlan, origin: TableOrigin, ledger: Place | None = None) -> Specification:
     """What a plan declares, as a file would: for the record of a release that was asked for in Python."""
     unit, privacy = plan.unit, plan.privacy
     return Specification.read(
@@ -71,6 +72,8 @@ class Publication:
         for each in self.formats:
             if each not in FORMATS:
                 raise check.fail("release", "format", f"be one of {', '.join(FORMATS)}", each)
+        if "xlsx" in self.formats:
+            check_workbooks()
         self.report = report
         if report:  # now, and not when it is paid
             load_views(Record)

@@ -12,7 +12,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.notation import either, value
 from sourdine.frames.expressions import ColumnValue, Expression, ExpressionField, read_expression
 from sourdine.frames.expressions.kinds import decimal
-from sourdine.frames.mistakes import Declared, by_hand, declare, mistake
+from sourdine.frames.mistakes import Declared, by_hand, declare, known_arguments, mistake
 from sourdine.frames.schema import Schema
 from sourdine.tables.comparison.declared import QuerySteps
 from sourdine.tables.comparison.show import EVERYTHING, Show
@@ -60,6 +60,7 @@ class Query(Declared):
     weight: int | float = Field(default=1, gt=0, le=_MOST_WEIGHT)
 
     @by_hand
+    @known_arguments(group_by="by=...", filter="where=...")
     def __init__(
         self,
         name: str,

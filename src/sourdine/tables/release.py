@@ -26,7 +26,7 @@ from sourdine.tables.answers.estimate import Noisy
 from sourdine.tables.comparison.steps import compared
 from sourdine.tables.crosstabs import Crosstab, Sort, adds_up, crosstab_of, select
 from sourdine.tables.measurements.measurement import expect
-from sourdine.tables.origin import FRAME, Origin
+from sourdine.tables.origin import FRAME, TableOrigin
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.quality.private import DataQuality, Quality, data_quality
 from sourdine.tables.scans import Scan, exact_of, keyed, most_keys, scans, silence
@@ -55,7 +55,7 @@ class TableRelease(Release):
     plan: ReleasePlan
     values: Answers
     quality: DataQuality | None = None
-    origin: Origin = FRAME
+    origin: TableOrigin = FRAME
 
     def __repr__(self) -> str:
         paid = "not paid" if self.receipt is None else f"paid by line {self.receipt.number} of its ledger"
@@ -107,7 +107,7 @@ class TableRelease(Release):
         """Publish it in a folder, as `sourdine release` does: answers, record, report and certificate.
 
         The ledger is the one that paid; nothing more is spent, and no record is read. All files appear at
-        once, in a folder that is new or empty, or none does. `formats` are csv, json and parquet.
+        once, in a folder that is new or empty, or none does. `formats` are csv, json, parquet and xlsx.
         """
         from sourdine.tables.publication import Publication, specification_of
         from sourdine.tables.record import Record

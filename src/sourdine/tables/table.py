@@ -17,12 +17,13 @@ from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.text.escaping import tame
 from sourdine.core.view import Viewable
 from sourdine.frames.joins import Join, open_joined, read_joins
+from sourdine.frames.mistakes import known_arguments
 from sourdine.frames.opening import AS_IT_IS
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.text.format import TextFormat
-from sourdine.tables.origin import Origin
+from sourdine.tables.origin import TableOrigin
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger
@@ -74,8 +75,13 @@ class Table(Viewable):
     text: TextFormat
     joins: tuple[Join, ...]
     checked: bool
-    origin: Origin
+    origin: TableOrigin
 
+    @known_arguments(
+        **{name: f'text={{"{name}": ...}}' for name in TextFormat.model_fields},
+        schema="columns={...}",
+        privacy_unit="unit=...",
+    )
     def __init__(
         self,
         source: object,
@@ -105,7 +111,7 @@ class Table(Viewable):
             "text": TextFormat.read(text),
             "joins": public,
             "checked": bool(checked),
-            "origin": Origin.of(source, public),
+            "origin": TableOrigin.of(source, public),
             "source": open_joined(source, schema, public, others, text=text),
         }.items():
             object.__setattr__(self, name, value)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.tables import Answers, Table, write_answers
+from sourdine.frames.keys import Keys
+from sourdine.report.finding import show
+from sourdine.tables import Answer, Answers, Table, write_answers
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
@@ -102,8 +105,8 @@ def test_every_file_holds_the_same_table(answers: Answers, tmp_path: Path) -> No
                 assert from_parquet[name] == cell
             else:
                 assert from_parquet[name] == (None if cell is None else str(cell))
-    with pytest.raises(InvalidParameter, match=r"not written as '\.xlsx'"):
-        write_answers(answers, tmp_path / "answers.xlsx")
+    with pytest.raises(InvalidParameter, match=r"not written as '\.ods'"):
+        write_answers(answers, tmp_path / "answers.ods")
 
 
 def test_a_page_shows_names_as_text(answers: Answers) -> None:
@@ -169,3 +172,23 @@ def test_rounding_goes_outwards_and_no_farther_than_needed(
         assert abs(exact - rounded) <= unit * (1 + 1e-6)
     if whole:
         assert found.value[0] == round(value)
+
+
+def test_without_an_interval_digits_of_the_grid_are_not_shown() -> None:
+    """A median of 47.1495361328125 is one of a grid, and nobody knows so many digits of it."""
+    none = np.array([np.nan])
+    median = Answer(
+        query="q",
+        statistic="quantiles of age",
+        kind="quantiles",
+        columns=("level",),
+        keys=Keys.of([(0.5,)], 1),
+        estimate=GroupEstimate(np.array([47.1495361328125]), none, none),
+        measure="age",
+        span=(0.0, 120.0),
+    )
+    assert "0.5: 47.15; no interval" in repr(median)
+    assert show(47.1495361328125, median) == "47.15"
+    assert show(47.1495361328125, replace(median, span=(0.0, 1e6))) == "50"
+    assert show(47.1495361328125, replace(median, span=None)) == "47.1495361328125"
+    assert "47.1495361328125" in Answers((median,), 0.95).csv()

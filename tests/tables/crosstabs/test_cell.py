@@ -38,3 +38,9 @@ def test_digits_are_those_of_the_width() -> None:
     assert str(cell_text(-0.0004, -0.9, 0.8)) == "-0.0 (-0.9 to 0.8)".replace("-0.0 ", "0.0 ", 1)
     assert str(cell_text(1.0, math.nan, math.nan)) == "1"
     assert str(cell_text(2.5, -math.inf, math.inf)) == "2.5 (-∞ to ∞)"
+
+
+def test_a_wide_interval_of_a_share_is_told_truly() -> None:
+    """In tens of per cent, 1 to 99 would be 0 to 100, as if nothing were known."""
+    told = str(cell_text(0.5, 0.01, 0.99, percent=True)).replace("\N{NO-BREAK SPACE}", " ")
+    assert told == "50 % (1 to 99)"

@@ -7,7 +7,7 @@ import pytest
 
 from sourdine.core.distance import Neighbours
 from sourdine.frames import PrivacyUnit, Schema
-from sourdine.tables import Privacy, Query, ReleasePlan, forecasts
+from sourdine.tables import Privacy, Query, ReleasePlan, forecasts, statistics
 from sourdine.tables.scans import scans
 
 COLUMNS: dict[str, Any] = {
@@ -162,3 +162,11 @@ def test_lines_about_the_same_records_are_summed_at_once() -> None:
         [15],
         [16],
     ]
+
+
+def test_a_statistic_by_another_name_is_answered_with_its_own() -> None:
+    for name, meant in {"Median": "Quantiles", "Average": "Mean", "Counts": "Count"}.items():
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}'\. Did you mean {meant}\("):
+            getattr(statistics, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'Zzz'\.$"):
+        statistics.Zzz  # noqa: B018

@@ -1,5 +1,6 @@
 """Models that draw at random while they train: what must hold of them, and how they are kept from drawing."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -102,6 +103,12 @@ def check_full_batch(losses: Callable[..., Tensor], batch: Tree) -> None:
             loss, other = (
                 _drawn_loss(losses, some, place) for some in (batch, _repeated(batch, place, count))
             )
+            if not (math.isfinite(loss) and math.isfinite(other)):  # of which no difference tells anything
+                raise InvalidParameter(
+                    f"In a batch of {count:,} made-up examples a loss is not finite, so that nothing shows "
+                    "whether the loss of one depends on the others. Let losses be finite for such examples, "
+                    "or pass a smaller physical_batch_size."
+                )
             if abs(loss - other) > _FULL * max(1.0, abs(loss)):
                 raise InvalidParameter(
                     f"In a batch of {count:,} examples the loss of one depends on the others, so that no "

@@ -30,6 +30,7 @@ ALL = "all"
 NO_INTERVAL = "no interval"
 _LISTED = 8
 _SHOWN = 4  # values in a line
+_FINE = 5  # digits of what there may be, where no interval tells how many are worth showing
 _ENDLESS = sys.float_info.max  # what stands for no end of an interval, which tables and files leave empty
 _ENDS = ("lower", "upper")
 _BEFORE, _AFTER, _NOTE = ("query", "statistic"), ("value", *_ENDS, "measure"), "note"
@@ -65,7 +66,9 @@ class Answer(Viewable):
 
     def _show(self, key: tuple[Cell, ...], value: float, low: float, high: float) -> str:
         group = f"{', '.join(map(repr, key))}: " if key else ""
-        return f"{group}{value:,.12g}" + (f" ({low:,.12g} to {high:,.12g})" if self.bounded else "")
+        return f"{group}{self.readable(value):,.12g}" + (
+            f" ({low:,.12g} to {high:,.12g})" if self.bounded else ""
+        )
 
     def rows(self) -> Iterator[tuple[tuple[Cell, ...], float, float, float]]:
         """Key, value, lower and upper end, group by group; ends that are not known are NaN."""
@@ -93,6 +96,16 @@ class Answer(Viewable):
     def blind(self, low: float, high: float) -> bool:
         """Whether an interval is all that is possible, so that its value says nothing."""
         return self.span is not None and low <= self.span[0] and high >= self.span[1]
+
+    def readable(self, number: float) -> float:
+        """A number as people read it: without an interval, to a hundred-thousandth of what there may be.
+
+        Files have all digits. They are those of the grid that it was found on, and say nothing of its error.
+        """
+        width = 0.0 if self.bounded or self.span is None else self.span[1] - self.span[0]
+        if not 0 < width < math.inf or not math.isfinite(number):
+            return number
+        return round(number, _FINE - math.floor(math.log10(width))) + 0.0  # not -0.0
 
     def to_pandas(self) -> "pd.DataFrame":
         """Its values as a tidy pandas frame."""
@@ -303,7 +316,7 @@ def empty(number: float) -> bool:
 
 
 def write_answers(answers: Answers, path: Path) -> None:
-    """Keep the tidy table in a file: CSV, JSON or Parquet, by its ending.
+    """Keep the tidy table in a file: CSV, JSON, Parquet or a workbook of Excel (.xlsx), by its ending.
 
     It appears whole or not at all, and is for its owner (`sourdine.core.disk`).
     """
@@ -312,10 +325,14 @@ def write_answers(answers: Answers, path: Path) -> None:
     with disk.whole_file(path) as place:
         if path.suffix == ".parquet":
             write_columns(answers.table.arrays(), place, path.suffix)
+        elif path.suffix == ".xlsx":
+            from sourdine.tables.answers.workbook import write_answer_book
+
+            write_answer_book(answers, place)
         elif path.suffix == ".csv":
             disk.write_parts(place, answers.table.lines())
         else:
             disk.write_new(place, answers.json())
 
 
-ENDINGS = (".csv", ".json", ".parquet")
+ENDINGS = (".csv", ".json", ".parquet", ".xlsx")

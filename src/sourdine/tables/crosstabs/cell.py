@@ -49,7 +49,9 @@ def cell_text(
     ends = [each for each in (first, low, high) if each.is_finite()]
     place = max((digits_of(each) for each in ends), default=0)
     if not whole and low.is_finite() and high.is_finite() and high > low:
-        place = min(place, _worth(high - low))
+        worth = _worth(high - low)
+        # in tens of per cent, 1 to 99 would be told as 0 to 100: all that there is
+        place = min(place, max(worth, 0) if percent else worth)
     shown = _written(first, place, ROUND_HALF_EVEN)
     if percent:
         shown = f"{shown}{_GAP}%"

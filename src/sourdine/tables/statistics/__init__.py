@@ -1,5 +1,7 @@
 """The statistics that can be asked for, one class each."""
 
+import difflib
+
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables.statistics.base import Chart, Scale, Statistic, Style, listed
 from sourdine.tables.statistics.contingency import Contingency
@@ -41,6 +43,15 @@ COMPUTED = {  # of answers, by tables.comparison
     "change": Style(),
     "formula": Style(),
 }
+
+
+def __getattr__(name: str) -> object:
+    """Name the statistic that was meant by another name, such as Median."""
+    classes = {each.__name__: each for each in STATISTICS}
+    words = {word: name for name, each in classes.items() for word in (name.lower(), *each.other_names)}
+    near = difflib.get_close_matches(name.lower(), words, n=1)
+    meant = f" Did you mean {classes[words[near[0]]].how()}?" if near else ""
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'.{meant}", name=name)
 
 
 def style_of(kind: str) -> Style:

@@ -67,6 +67,7 @@ class Quantiles(OfColumn):
     cuts: int | None = Field(default=None, ge=1, le=MOST_CUTS)
     bins: int | None = Field(default=None, ge=1, le=MOST_BINS)
     style: ClassVar[Style] = Style(Chart.CURVE)
+    other_names: ClassVar[tuple[str, ...]] = ("median", "quantile", "percentile")
     example: ClassVar[Example] = {"quantiles": "pay", "levels": [0.5]}
     bounded: ClassVar[bool] = False
 
