@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sourdine.core.format import endless
 from sourdine.frames.keys import Combination
 from sourdine.tables import Answer, Answers
-from sourdine.tables.answers.answer import ALL, NO_INTERVAL
+from sourdine.tables.answers.answer import ALL, NO_INTERVAL, readable
 from sourdine.tables.crosstabs.cell import CellText, cell_text
 from sourdine.tables.statistics import Chart, Scale, style_of
 
@@ -135,7 +135,7 @@ def written(number: float, answer: Answer) -> Decimal:
 
     A share of 0.1235 is 12.35, and a mean of 33730.0 is 33730.
     """
-    exact = Decimal(repr(answer.readable(number))) * (100 if _in_percent(answer) else 1)
+    exact = Decimal(repr(readable(number, answer))) * (100 if _in_percent(answer) else 1)
     if endless(number):
         return Decimal(math.copysign(math.inf, number))
     short = exact.normalize()

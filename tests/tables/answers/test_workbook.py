@@ -48,7 +48,7 @@ def test_no_cell_is_a_formula(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_a_sheet_is_on_the_next(tmp_path: Path) -> None:
-    write_answer_book(answers(), tmp_path / "answers.xlsx", most=2)
+    write_answer_book(answers().columns, answers().rows(), tmp_path / "answers.xlsx", most=2)
     sheets = pd.read_excel(tmp_path / "answers.xlsx", sheet_name=None)
     assert {name: each["value"].tolist() for name, each in sheets.items()} == {
         "answers": [1.5],

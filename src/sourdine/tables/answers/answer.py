@@ -66,7 +66,7 @@ class Answer(Viewable):
 
     def _show(self, key: tuple[Cell, ...], value: float, low: float, high: float) -> str:
         group = f"{', '.join(map(repr, key))}: " if key else ""
-        return f"{group}{self.readable(value):,.12g}" + (
+        return f"{group}{readable(value, self):,.12g}" + (
             f" ({low:,.12g} to {high:,.12g})" if self.bounded else ""
         )
 
@@ -96,16 +96,6 @@ class Answer(Viewable):
     def blind(self, low: float, high: float) -> bool:
         """Whether an interval is all that is possible, so that its value says nothing."""
         return self.span is not None and low <= self.span[0] and high >= self.span[1]
-
-    def readable(self, number: float) -> float:
-        """A number as people read it: without an interval, to a hundred-thousandth of what there may be.
-
-        Files have all digits. They are those of the grid that it was found on, and say nothing of its error.
-        """
-        width = 0.0 if self.bounded or self.span is None else self.span[1] - self.span[0]
-        if not 0 < width < math.inf or not math.isfinite(number):
-            return number
-        return round(number, _FINE - math.floor(math.log10(width))) + 0.0  # not -0.0
 
     def to_pandas(self) -> "pd.DataFrame":
         """Its values as a tidy pandas frame."""
@@ -315,6 +305,17 @@ def empty(number: float) -> bool:
     return math.isnan(number) or endless(number)
 
 
+def readable(number: float, answer: Answer) -> float:
+    """A number as people read it: without an interval, to a hundred-thousandth of what there may be.
+
+    Files have all digits. They are those of the grid that it was found on, and say nothing of its error.
+    """
+    width = 0.0 if answer.bounded or answer.span is None else answer.span[1] - answer.span[0]
+    if not 0 < width < math.inf or not math.isfinite(number):
+        return number
+    return round(number, _FINE - math.floor(math.log10(width))) + 0.0  # not -0.0
+
+
 def write_answers(answers: Answers, path: Path) -> None:
     """Keep the tidy table in a file: CSV, JSON, Parquet or a workbook of Excel (.xlsx), by its ending.
 
@@ -328,7 +329,7 @@ def write_answers(answers: Answers, path: Path) -> None:
         elif path.suffix == ".xlsx":
             from sourdine.tables.answers.workbook import write_answer_book
 
-            write_answer_book(answers, place)
+            write_answer_book(answers.columns, answers.rows(), place)
         elif path.suffix == ".csv":
             disk.write_parts(place, answers.table.lines())
         else:

@@ -4,14 +4,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.escaping import inert
 from sourdine.frames.keys import Cell
-
-if TYPE_CHECKING:
-    from sourdine.tables.answers.answer import Answers
 
 _ROWS = 1_048_576  # of a sheet, with its names
 
@@ -25,18 +22,20 @@ def check_workbooks() -> None:
         )
 
 
-def write_answer_book(answers: "Answers", place: Path, most: int = _ROWS) -> None:
+def write_answer_book(
+    columns: Sequence[str], rows: Iterator[Sequence[Cell]], place: Path, most: int = _ROWS
+) -> None:
     """Keep the tidy table in a workbook: numbers are numbers. What does not fit a sheet is on the next."""
     check_workbooks()
     from openpyxl import Workbook
 
-    book, rows = Workbook(write_only=True), answers.rows()
+    book = Workbook(write_only=True)
     for number in itertools.count(1):
         part = list(itertools.islice(rows, most - 1))
         if not part and number > 1:
             break
         sheet: Any = book.create_sheet("answers" if number == 1 else f"answers {number}")
-        for row in (answers.columns, *part):
+        for row in (columns, *part):
             sheet.append(list(_cells(sheet, row)))
     with place.open("wb") as file:
         book.save(file)
