@@ -61,3 +61,8 @@ def test_without_openpyxl_it_says_what_to_install(tmp_path: Path, monkeypatch: p
     with pytest.raises(InvalidParameter, match=r"sourdine\[excel\]"):
         write_answers(answers(), tmp_path / "answers.xlsx")
     assert not (tmp_path / "answers.xlsx").exists()
+
+
+def test_a_control_character_is_written_as_excel_writes_it(tmp_path: Path) -> None:
+    write_answer_book(["key", "value"], iter([("a\x0bb", 1.0)]), tmp_path / "answers.xlsx")
+    assert pd.read_excel(tmp_path / "answers.xlsx")["key"].tolist() == ["a_x000B_b"]

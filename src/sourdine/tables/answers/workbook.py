@@ -43,10 +43,11 @@ def write_answer_book(
 
 def _cells(sheet: Any, row: Sequence[Cell]) -> Iterator[object]:
     from openpyxl.cell import WriteOnlyCell
+    from openpyxl.utils.escape import escape
 
     for each in row:
         if isinstance(each, str):
-            cell = WriteOnlyCell(sheet, inert(each))
+            cell = WriteOnlyCell(sheet, escape(inert(each)))  # control characters as Excel writes them
             cell.data_type = "s"  # also if it is copied into another file
             yield cell
         else:
