@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.accounting.cases import CASES, NARROW, Case
+from benchmarks.accounting.cases import CASES, NARROW, SWEEPS, Case, Sweep
 from benchmarks.finding import verdict
 from benchmarks.peers import Environment, Worker
 
@@ -65,6 +65,38 @@ def show(rows: list[dict[str, Any]], console: Console) -> None:
         verdict(console, min(held) >= target, told)
 
 
+def measure_sweep(sweep: Sweep, ours: Worker, peer: Worker) -> dict[str, Any]:
+    """Many settings at once, in a loop, and by a peer's loop, of which some are asked and the mean taken."""
+    mine = ours.ask(sweep.question("sweep"))
+    each = [float(peer.ask(question)["seconds"]) for question in sweep.sampled()]
+    return {"sweep": sweep.name, "ours": mine, "peer": sum(each) / len(each) * int(mine["settings"])}
+
+
+def show_sweeps(rows: list[dict[str, Any]], console: Console) -> None:
+    """How many times as long a loop takes, ours and a peer's."""
+    table = Table(title="A thousand settings: dpsgd_epsilons, and one after the other")
+    for name in ("settings", "seconds", "loop", "ratio", "dp_accounting's loop", "ratio"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        mine = row["ours"]
+        seconds = mine["seconds"]
+        table.add_row(
+            f"{mine['settings']:,} {row['sweep']}",
+            f"{seconds:.2f}",
+            f"{mine['loop']:.2f}",
+            f"{mine['loop'] / seconds:.2f}x",
+            f"{row['peer']:.0f}",
+            f"{row['peer'] / seconds:.0f}x",
+        )
+    console.print(table)
+    console.print(f"dp_accounting was asked {SWEEPS[0].sample} of each thousand, evenly spread.")
+    verdict(
+        console,
+        all(row["ours"]["meet"] for row in rows),
+        "every bracket of a sweep meets that of its setting",
+    )
+
+
 def show_narrow(rows: list[dict[str, Any]], console: Console) -> None:
     """Whether brackets are as narrow as asked, and what keeps those that are not."""
     table = Table(title="Brackets as narrow as asked")
@@ -101,10 +133,15 @@ def main() -> None:
                 status.update(case.name)
                 found = ours.ask(case.question("epsilon")) | {"case": case.name, "asked": case.width}
                 narrow.append({"why": ours.ask(case.question("why"))["why"]} | found)
+            sweeps = []
+            for sweep in SWEEPS:
+                status.update(f"sweep: {sweep.name}")
+                sweeps.append(measure_sweep(sweep, ours, peer))
     show(rows, console)
+    show_sweeps(sweeps, console)
     show_narrow(narrow, console)
     if options.json:
-        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+        options.json.write_text(json.dumps(rows + sweeps, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -69,3 +69,20 @@ def test_a_count_beyond_floats_gives_the_widest_bracket() -> None:
     (bracket,), _ = LawFamily.of(GaussianLaw(1.0), [(2**60, 1e-5)]).brackets(2**60, [1e-5], 1e-3, [0.0])
     assert bracket.lower == 0
     assert bracket.upper > 2**50 or bracket.upper == math.inf
+
+
+@pytest.mark.parametrize("order", [0.5, 4.0, 30.0])
+def test_what_a_sum_with_another_tilt_tells_is_so(order: float) -> None:
+    """Of several epsilons, only those are told at which Balle and Wang's formula is within delta."""
+    family = LawFamily.of(GaussianLaw(0.1), [(25, 1e-7)])
+    epsilons, deltas = [0.2, 1.0, 2.0, 3.0, 6.0], [1e-3, 1e-7, 1e-6, 1e-6, 1e-6]
+    told = family.told_within(25, epsilons, deltas, 1e-3, Tilt(order, order))
+    for sure, epsilon, delta in zip(told, epsilons, deltas, strict=True):
+        assert not sure or gaussian_delta(0.5, epsilon) <= delta
+    assert told[:2] == [False, False]
+    assert told[-1]
+
+
+def test_a_sum_beyond_the_lattice_tells_nothing() -> None:
+    family = LawFamily.of(GaussianLaw(1.0), [(2**60, 1e-5)])
+    assert family.told_within(2**60, [1.0], [1e-5], 1e-3, Tilt(4.0, 4.0)) == [False]

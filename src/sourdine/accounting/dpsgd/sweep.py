@@ -164,7 +164,10 @@ def _both(
     width: float,
     neighbours: tuple[_Neighbour, _Neighbour],
 ) -> list[Bracket]:
-    """The worse of both directions; the second one is only looked at where Chernoff leaves it open."""
+    """The worse of both directions; the second is only looked for where nothing simpler says it is less.
+
+    That is Chernoff's bound, then one sum with the tilt of the first.
+    """
     brackets = neighbours[0].brackets(remove, settings, width, [0.0] * len(settings))
     if add is remove:
         return brackets
@@ -173,6 +176,10 @@ def _both(
         for k, (each, first) in enumerate(zip(settings, brackets, strict=True))
         if first.lower < math.inf and not add.surely_within(each.steps, first.lower, each.delta)
     ]
+    if open_ and (first := neighbours[0].guess) is not None:
+        lowers, deltas = [brackets[k].lower for k in open_], [settings[k].delta for k in open_]
+        told = add.told_within(settings[0].steps, lowers, deltas, width, first.tilt)
+        open_ = [k for k, sure in zip(open_, told, strict=True) if not sure]
     if open_:
         leasts = [brackets[k].lower for k in open_]
         others = neighbours[1].brackets(add, [settings[k] for k in open_], width, leasts)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sourdine.accounting.accountant import Bracket
-from sourdine.accounting.pld.convolution import ever
+from sourdine.accounting.pld.convolution import LossSum, ever
 from sourdine.accounting.pld.discretisation import SHIFT
 from sourdine.accounting.pld.lattice import (
     COARSEST,
@@ -26,7 +26,7 @@ from sourdine.core.distributions import Floats
 
 _ROUNDS = 6
 _TILTS = 8
-_ROUGH = 0.02  # the share of an epsilon to which another is told to lie below it
+ROUGH = 0.02  # the share of an epsilon to which another is told to lie below it
 _TAIL = 1e-5  # the share of delta that losses beyond the lattice may have
 _SMALLEST = 1e-290  # a mass under P below it has none under Q that a float can hold
 _NOTHING = 1e-15  # mass at finite losses that leaves no more to say than that the others are infinite
@@ -53,25 +53,22 @@ def epsilon_and_tilt(
         return Bracket(math.inf, math.inf), None
     if beyond_lattice(scouts) > delta or nothing_finite(scouts):
         return Bracket(0.0, math.inf), None
-    rough = max(width, _ROUGH * least)
-    if least and near and _within(laws, scouts, delta, rough, epsilon=least, tilt=near):
+    high = rough_sum(laws, scouts, max(width, ROUGH * least), near) if least and near else None
+    if high is not None and high.delta(least) <= delta:
         return Bracket(0.0, least), near
     tilt = tilt_for([scout.look for scout in scouts], delta)
     return _refined(laws, scouts, delta, width, least=least, tilt=tilt), tilt
 
 
-def _within(
-    laws: Sequence[Repeated], scouts: list[Scout], delta: float, width: float, *, epsilon: float, tilt: Tilt
-) -> bool:
-    """Whether one sum from above says that delta is no more than this at an epsilon; False says nothing.
+def rough_sum(laws: Sequence[Repeated], scouts: list[Scout], width: float, tilt: Tilt) -> LossSum | None:
+    """One sum from above, for answers that need only be told to lie below another; None if it were too long.
 
     Chords are as good wherever points are counted from, so that is not looked for.
     """
     step = align(laws, first_step(laws, tilt.deciding, width))
     if step < finest_step(scouts, tilt.order):
-        return False
-    lattice = lattice_from([0.0] * len(laws), scouts, step, tilt)
-    return sum_above(laws, lattice, step, tilt).delta(epsilon) <= delta
+        return None
+    return sum_above(laws, lattice_from([0.0] * len(laws), scouts, step, tilt), step, tilt)
 
 
 def _refined(
@@ -82,7 +79,7 @@ def _refined(
     finest = finest_step(scouts, tilt.order)
     if finest > COARSEST:
         return best
-    step = align(laws, max(first_step(laws, tilt.deciding, max(width, _ROUGH * least)), finest))
+    step = align(laws, max(first_step(laws, tilt.deciding, max(width, ROUGH * least)), finest))
     shift = SHIFT * sum(item.count for item in laws)
     known, known_scouts = _known(laws, scouts, delta)
     for _ in range(_ROUNDS):

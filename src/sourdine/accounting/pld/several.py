@@ -15,10 +15,12 @@ import numpy as np
 
 from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.pld.composition import (
+    ROUGH,
     beyond_lattice,
     epsilon_bracket,
     nothing_finite,
     ordered,
+    rough_sum,
     tail_of,
 )
 from sourdine.accounting.pld.convolution import LossSum, ever
@@ -82,6 +84,22 @@ class LawFamily:
         rounding = 8 * ULP * (1 + np.abs(terms).sum(axis=0))
         return float((terms.sum(axis=0) + rounding).min()) <= math.log(left)
 
+    def told_within(
+        self, count: int, epsilons: Sequence[float], deltas: Sequence[float], width: float, tilt: Tilt
+    ) -> list[bool]:
+        """Whether one sum from above, with a tilt of the other direction, says that of each of them."""
+        laws, scouts = self._paid(count)
+        if beyond_lattice(scouts) > min(deltas) or nothing_finite(scouts):
+            return [False] * len(deltas)
+        high = rough_sum(laws, scouts, max(width, ROUGH * min(epsilons)), tilt)
+        asked = zip(epsilons, deltas, strict=True)
+        return [high is not None and high.delta(epsilon) <= delta for epsilon, delta in asked]
+
+    def _paid(self, count: int) -> tuple[list[Repeated], list[Scout]]:
+        """The law paid so many times, and the look at it."""
+        look = replace(self.scout.look, count=count)
+        return [Repeated(self.law, count)], [replace(self.scout, look=look)]
+
     def brackets(
         self,
         count: int,
@@ -94,8 +112,7 @@ class LawFamily:
 
         Of an answer that lies below its `least`, no more than that is said.
         """
-        laws = [Repeated(self.law, count)]
-        scouts = [replace(self.scout, look=replace(self.scout.look, count=count))]
+        laws, scouts = self._paid(count)
         best, left = [Bracket(0.0, math.inf)] * len(deltas), list(range(len(deltas)))
         after = None
         if beyond_lattice(scouts) <= min(deltas) and not nothing_finite(scouts):
@@ -116,7 +133,7 @@ def _first_guess(
     """Where nothing near by is known: the tilt of the middle delta, with a window for all of them."""
     middle = math.exp(math.fsum(math.log(delta) for delta in deltas) / len(deltas))
     tilt = tilt_for([scout.look for scout in scouts], middle)
-    share = math.sqrt(max(1.0, 0.02 * min(leasts) / width))
+    share = math.sqrt(max(1.0, ROUGH * min(leasts) / width))
     return Guess(tilt if len(deltas) == 1 else tilt.widened(), share, ())
 
 
