@@ -69,7 +69,8 @@ def measure_sweep(sweep: Sweep, ours: Worker, peer: Worker) -> dict[str, Any]:
     """Many settings at once, in a loop, and by a peer's loop, of which some are asked and the mean taken."""
     mine = ours.ask(sweep.question("sweep"))
     each = [float(peer.ask(question)["seconds"]) for question in sweep.sampled()]
-    return {"sweep": sweep.name, "ours": mine, "peer": sum(each) / len(each) * int(mine["settings"])}
+    whole = sum(each) / len(each) * int(mine["settings"])
+    return {"sweep": sweep.name, "ours": mine, "peer": whole, "asked": len(each)}
 
 
 def show_sweeps(rows: list[dict[str, Any]], console: Console) -> None:
@@ -89,7 +90,7 @@ def show_sweeps(rows: list[dict[str, Any]], console: Console) -> None:
             f"{row['peer'] / seconds:.0f}x",
         )
     console.print(table)
-    console.print(f"dp_accounting was asked {SWEEPS[0].sample} of each thousand, evenly spread.")
+    console.print(f"dp_accounting was asked {rows[0]['asked']} of each thousand, evenly spread.")
     verdict(
         console,
         all(row["ours"]["meet"] for row in rows),

@@ -50,7 +50,7 @@ class Sweep:
     rates: tuple[float, ...] = (64 / 60000,)
     steps: tuple[int, ...] = (14070,)
     deltas: tuple[float, ...] = (1e-5,)
-    sample: int = 10
+    sample: int = 4
 
     def question(self, task: str) -> dict[str, Any]:
         """All settings, for a sweep and for a loop over them."""
