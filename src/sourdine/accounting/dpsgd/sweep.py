@@ -178,8 +178,8 @@ def _both(
     ]
     if open_ and (first := neighbours[0].guess) is not None:
         lowers, deltas = [brackets[k].lower for k in open_], [settings[k].delta for k in open_]
-        told = add.told_within(settings[0].steps, lowers, deltas, width, first.tilt)
-        open_ = [k for k, sure in zip(open_, told, strict=True) if not sure]
+        certain = add.told_within(settings[0].steps, lowers, deltas, width, first.tilt)
+        open_ = [k for k, sure in zip(open_, certain, strict=True) if not sure]
     if open_:
         leasts = [brackets[k].lower for k in open_]
         others = neighbours[1].brackets(add, [settings[k] for k in open_], width, leasts)

@@ -92,8 +92,8 @@ class LawFamily:
         if beyond_lattice(scouts) > min(deltas) or nothing_finite(scouts):
             return [False] * len(deltas)
         high = rough_sum(laws, scouts, max(width, ROUGH * min(epsilons)), tilt)
-        asked = zip(epsilons, deltas, strict=True)
-        return [high is not None and high.delta(epsilon) <= delta for epsilon, delta in asked]
+        pairs = zip(epsilons, deltas, strict=True)
+        return [high is not None and high.delta(epsilon) <= delta for epsilon, delta in pairs]
 
     def _paid(self, count: int) -> tuple[list[Repeated], list[Scout]]:
         """The law paid so many times, and the look at it."""
