@@ -31,6 +31,7 @@ LEAST_TRUTH = Fraction(1, 2) + LEAST_EPSILON
 MOST_EPSILON = 1 << 9
 MOST_CATEGORIES = 1 << 24
 _BLOCK = 1 << 18  # answers made together: with fewer, threads wait for each other more than they save
+_CHUNK = 1 << 15  # of them that are handled at once, so that they stay in the cache
 _FEW = 256  # categories up to which a byte tells how far a report is from the truth
 Floats = NDArray[np.float64]
 
@@ -143,10 +144,10 @@ class KaryResponse(Response):
         return reports.reshape(array.shape)
 
     def _fill(self, reports: NDArray[np.int64], values: NDArray[Any], bits: Bits) -> None:
-        truth, others = grid.places(type(self).__name__, values, self.categories - 1), self.categories - 1
         if isinstance(bits, Branch) and self.categories <= _FEW:
-            reports[:] = self._turned(truth, bits)
+            self._turn(reports, values, bits)
             return
+        truth, others = grid.places(type(self).__name__, values, self.categories - 1), self.categories - 1
         heads = exact.bernoulli_odds(self.epsilon, Fraction(1, others), truth.size, bits)
         other = exact.narrow_uniform(others, truth.size, bits)
         short = truth.astype(other.dtype)
@@ -154,16 +155,17 @@ class KaryResponse(Response):
         np.copyto(other, short, where=heads)
         reports[:] = other
 
-    def _turned(self, truth: NDArray[np.int64], branch: Branch) -> NDArray[np.uint16]:
+    def _turn(self, reports: NDArray[np.int64], values: NDArray[Any], branch: Branch) -> None:
         """By how much to go on from the truth, around a circle: 0 e^epsilon times as often as any other."""
-        turn = np.empty(truth.size, np.uint8)
         turns = WeightTerms((1,) * self.categories, (self.epsilon, *(0,) * (self.categories - 1)))
+        turn = np.empty(values.size, np.uint8)
         byte_table(turns).fill(turn, branch)
-        beyond = truth.astype(np.uint16)
-        beyond += turn
-        around = beyond - np.uint16(self.categories)  # what is below 0 becomes very large
-        np.minimum(beyond, around, out=around)
-        return around
+        for start in range(0, values.size, _CHUNK):
+            part = slice(start, start + _CHUNK)
+            beyond = grid.places(type(self).__name__, values[part], self.categories - 1).astype(np.uint16)
+            beyond += turn[part]
+            around = beyond - np.uint16(self.categories)  # what is below 0 becomes very large
+            reports[part] = np.minimum(beyond, around, out=around)
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)

@@ -1,7 +1,9 @@
 """Many reports are made in blocks, by several threads: by the same law, and the same for the same bits."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 
 from sourdine.core import threads
 from sourdine.local import GRR, OLH, OUE, SUE, HadamardResponse, ProjectiveGeometry, SubsetSelection
-from sourdine.local.frequency import supports
+from sourdine.local.frequency import subset, supports
 from sourdine.local.oracle import FrequencyOracle, whole_number
 from sourdine.mechanisms import randomized_response
 from sourdine.testing import SeededBits
@@ -23,6 +25,10 @@ ORACLES: list[FrequencyOracle] = [
     SUE(epsilon=Fraction(4, 3), categories=8),
     OUE(epsilon=Fraction(3, 4), categories=11),
     SubsetSelection(epsilon=Fraction(4, 3), categories=7),
+    SubsetSelection(epsilon=Fraction(4, 3), categories=8, size=1),
+    SubsetSelection(epsilon=Fraction(3, 4), categories=11, size=3),
+    SubsetSelection(epsilon=Fraction(4, 3), categories=16, size=2),
+    SubsetSelection(epsilon=Fraction(4, 3), categories=18, size=2),
     OLH(epsilon=Fraction(4, 3), categories=7),
     HadamardResponse(epsilon=Fraction(4, 3), categories=6),
     ProjectiveGeometry(epsilon=Fraction(4, 3), categories=20),
@@ -34,6 +40,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supports, "_ROWS", 500)
     monkeypatch.setattr(supports, "_CHUNK", 500)
     monkeypatch.setattr(randomized_response, "_BLOCK", 500)
+    monkeypatch.setattr(randomized_response, "_CHUNK", 300)
+    monkeypatch.setattr(subset, "_CHUNK", 300)
 
 
 def numbers(oracle: FrequencyOracle, values: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
@@ -62,3 +70,22 @@ def test_reports_in_blocks_follow_the_law(oracle: FrequencyOracle) -> None:
     off = replace(oracle, epsilon=oracle.epsilon * Fraction(5, 4))  # type: ignore[type-var]
     if oracle.categories < 100:  # with more, the law is too flat for so few reports
         assert fit(reports, law_of(off, value)) < ALARM
+
+
+@pytest.mark.parametrize(("categories", "size"), [(2, 1), (8, 4), (9, 4), (16, 4), (16, 8)])
+@pytest.mark.parametrize("truth", [0, 1, -1])
+def test_sets_from_a_table_follow_the_law_whatever_the_truth(categories: int, size: int, truth: int) -> None:
+    """By whether the truth is in, and by the sets themselves, all alike on either side of it."""
+    oracle = SubsetSelection(epsilon=Fraction(1), categories=categories, size=size)
+    values = np.full(60_000, truth % categories)
+    bits = np.unpackbits(oracle.sample(values, SeededBits(5)), axis=1)[:, :categories]
+    assert set(bits.sum(axis=1).tolist()) == {size}
+    held = bits[:, truth % categories]
+    e = math.e * size / (categories - size)
+    assert fit(held, {0: 1 / (1 + e), 1: e / (1 + e)}) > ALARM
+    assert fit(held, {0: 1 / (1 + 1.1 * e), 1: 1.1 * e / (1 + 1.1 * e)}) < ALARM
+    for told in (0, 1):
+        others = np.delete(bits[held == told], truth % categories, axis=1).astype(np.int64)
+        code = others @ (1 << np.arange(categories - 1))
+        every = [sum(1 << c for c in each) for each in combinations(range(categories - 1), size - told)]
+        assert fit(code, dict.fromkeys(every, 1 / len(every))) > ALARM

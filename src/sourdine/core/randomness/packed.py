@@ -127,21 +127,21 @@ def dyadic(numerator: int, digits: int, count: int, bits: Bits) -> Words:
     return out
 
 
-class ByteTable:
-    """Eight coins a byte, from 16 bits.
+class ShortTable:
+    """Outcomes of 8 or 16 bits, such as eight coins, from 16 random bits.
 
     Cells are renamed so that those that settle nothing come first: then a comparison finds them. A cell is
     uniform under any name.
     """
 
-    def __init__(self, law: CdfTable) -> None:
-        self._law = law
+    def __init__(self, law: CdfTable, outcomes: "Bytes | Shorts") -> None:
+        self._law, self._named = law, outcomes
         order = np.argsort(law.guide >= 0, kind="stable")
-        self._outcomes = law.guide[order].astype(np.uint8)
+        self._outcomes = outcomes[law.guide[order]]
         self._open = order[: np.count_nonzero(law.guide < 0)].astype(np.uint16)
 
-    def fill(self, out: "Bytes", branch: Branch) -> None:
-        """Fill bytes with coins.
+    def fill(self, out: "Bytes | Shorts", branch: Branch) -> None:
+        """Fill memory with independent outcomes.
 
         Numbers of cells are made wide in memory of their own: numpy would take new memory for it each time,
         which costs more than to look them up.
@@ -163,17 +163,17 @@ class ByteTable:
         more = _most(len(out) * len(self._open) / (1 << CELL_BITS), len(out)) - len(doubt)
         doubt = np.concatenate([doubt, np.zeros(max(0, more), np.uint16)])  # searched, and thrown away
         if len(self._open):
-            out[at] = self._law.search(self._open[doubt], branch)[: len(at)]
+            out[at] = self._named[self._law.search(self._open[doubt], branch)[: len(at)]]
 
 
 @lru_cache(maxsize=64)
-def byte_table(weights: WeightTerms) -> ByteTable:
+def byte_table(weights: WeightTerms) -> ShortTable:
     """The table of a law with at most 256 outcomes, made on first use."""
-    return ByteTable(table(weights))
+    return ShortTable(table(weights), np.arange(weights.size).astype(np.uint8))
 
 
 @lru_cache(maxsize=64)
-def _bytes(p: BinaryDigits) -> ByteTable:
+def _bytes(p: BinaryDigits) -> ShortTable:
     return byte_table(p.weights())
 
 
@@ -259,6 +259,7 @@ _COLUMNS = 32  # up to which rows are short
 _CHUNK = 1 << 13  # rows summed at once, so that they stay in the cache; a multiple of 2^_LEVELS
 
 Bytes = NDArray[np.uint8]
+Shorts = NDArray[np.uint16]
 
 
 def by_column(rows: Bytes, bits: int) -> NDArray[np.int64]:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -14,10 +16,15 @@ from sourdine.core import check
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact, packed
 from sourdine.core.randomness.bits import Bits
+from sourdine.core.randomness.branches import Branch
 from sourdine.core.randomness.subsets import sets, spots
+from sourdine.core.randomness.table import WeightTerms, table
 from sourdine.local.frequency.supports import BitwiseOracle, bitwise_examples
 from sourdine.local.oracle import Bytes
 from sourdine.mechanisms.randomized_response import Channel
+
+_FEW = 16  # categories of which 16 bits hold a set
+_CHUNK = 1 << 15  # sets turned at once, so that they stay in the cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +90,21 @@ class SubsetSelection(BitwiseOracle):
             flat[at] &= ~(bit * drop)
         return rows[:, : self.width]
 
+    def fill(self, reports: Bytes, truth: NDArray[np.int64], branch: Branch) -> None:
+        """Of few categories, sets drawn whole from a table and turned around the circle, 0 to the truth."""
+        if self.categories > _FEW:
+            super().fill(reports, truth, branch)
+            return
+        short = np.empty(truth.size, np.uint16)
+        _turned_sets(self.epsilon, self.categories, self.size).fill(short, branch)
+        for start in range(0, truth.size, _CHUNK):
+            part = slice(start, start + _CHUNK)
+            twice = short[part] * np.uint32((1 << self.categories) + 1)
+            twice >>= truth[part].astype(np.uint32)
+            twice <<= np.uint32(8 * self.width - self.categories)
+            turned = twice.astype(np.uint8 if self.width == 1 else ">u2")
+            reports[part] = turned.view(np.uint8).reshape(-1, self.width)
+
     def sound(self, rows: Bytes) -> NDArray[np.bool_]:
         """Sets of the right size."""
         return np.asarray(super().sound(rows) & (packed.by_row(rows) == self.size))
@@ -94,6 +116,15 @@ class SubsetSelection(BitwiseOracle):
             cls(epsilon=Fraction(3, 4), categories=11),
             cls(epsilon=Fraction(2, 3), categories=4, size=2),
         )
+
+
+@lru_cache(maxsize=16)
+def _turned_sets(epsilon: Fraction, categories: int, size: int) -> packed.ShortTable:
+    """Sets as they are where the truth is category 0, the first category in the highest bit."""
+    chosen = [sum(1 << categories - 1 - c for c in each) for each in combinations(range(categories), size)]
+    held = math.comb(categories - 1, size - 1)  # combinations with 0 come first
+    weights = WeightTerms((1,) * len(chosen), (epsilon,) * held + (0,) * (len(chosen) - held))
+    return packed.ShortTable(table(weights), np.array(chosen, np.uint16))
 
 
 def best_size(epsilon: Fraction, categories: int) -> int:
