@@ -8,6 +8,8 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from itertools import product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,15 +25,17 @@ from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits, coins
 from sourdine.core.randomness.branches import Branch, in_branches
-from sourdine.core.randomness.packed import byte_table
-from sourdine.core.randomness.table import WeightTerms
+from sourdine.core.randomness.packed import ShortTable, byte_table
+from sourdine.core.randomness.table import WeightTerms, table
 
 LEAST_EPSILON = Fraction(1, 1 << 20)
 LEAST_TRUTH = Fraction(1, 2) + LEAST_EPSILON
 MOST_EPSILON = 1 << 9
 MOST_CATEGORIES = 1 << 24
 _BLOCK = 1 << 18  # answers made together: with fewer, threads wait for each other more than they save
-_CHUNK = 1 << 15  # of them that are handled at once, so that they stay in the cache
+_PAIRED = (
+    16  # categories up to which a byte could tell of two reports, so that 16 bits nearly always settle them
+)
 _FEW = 256  # categories up to which a byte tells how far a report is from the truth
 Floats = NDArray[np.float64]
 
@@ -144,10 +148,10 @@ class KaryResponse(Response):
         return reports.reshape(array.shape)
 
     def _fill(self, reports: NDArray[np.int64], values: NDArray[Any], bits: Bits) -> None:
-        if isinstance(bits, Branch) and self.categories <= _FEW:
-            self._turn(reports, values, bits)
-            return
         truth, others = grid.places(type(self).__name__, values, self.categories - 1), self.categories - 1
+        if isinstance(bits, Branch) and self.categories <= _FEW:
+            reports[:] = self._turned(truth, bits)
+            return
         heads = exact.bernoulli_odds(self.epsilon, Fraction(1, others), truth.size, bits)
         other = exact.narrow_uniform(others, truth.size, bits)
         short = truth.astype(other.dtype)
@@ -155,17 +159,19 @@ class KaryResponse(Response):
         np.copyto(other, short, where=heads)
         reports[:] = other
 
-    def _turn(self, reports: NDArray[np.int64], values: NDArray[Any], branch: Branch) -> None:
+    def _turned(self, truth: NDArray[np.int64], branch: Branch) -> NDArray[np.uint16]:
         """By how much to go on from the truth, around a circle: 0 e^epsilon times as often as any other."""
-        turns = WeightTerms((1,) * self.categories, (self.epsilon, *(0,) * (self.categories - 1)))
-        turn = np.empty(values.size, np.uint8)
-        byte_table(turns).fill(turn, branch)
-        for start in range(0, values.size, _CHUNK):
-            part = slice(start, start + _CHUNK)
-            beyond = grid.places(type(self).__name__, values[part], self.categories - 1).astype(np.uint16)
-            beyond += turn[part]
-            around = beyond - np.uint16(self.categories)  # what is below 0 becomes very large
-            reports[part] = np.minimum(beyond, around, out=around)
+        turns = np.empty(truth.size + truth.size % 2, np.uint8)
+        if self.categories <= _PAIRED:
+            _paired_turns(self.epsilon, self.categories).fill(turns.view(np.uint16), branch)
+        else:
+            exponents = (self.epsilon, *(0,) * (self.categories - 1))
+            byte_table(WeightTerms((1,) * self.categories, exponents)).fill(turns, branch)
+        beyond = truth.astype(np.uint16)
+        beyond += turns[: truth.size]
+        around = beyond - np.uint16(self.categories)  # what is below 0 becomes very large
+        np.minimum(beyond, around, out=around)
+        return around
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
@@ -197,6 +203,17 @@ class KaryResponse(Response):
             distance=Distance.hamming(2),
             code=lambda answers: answers[..., 0] + 3 * answers[..., 1],
         )
+
+
+@lru_cache(maxsize=64)
+def _paired_turns(epsilon: Fraction, categories: int) -> ShortTable:
+    """The turns of two reports together, a byte each: 16 random bits do for both."""
+    pairs = list(product(range(categories), repeat=2))
+    exponents = tuple(epsilon * pair.count(0) for pair in pairs)
+    return ShortTable(
+        table(WeightTerms((1,) * len(pairs), exponents)),
+        np.array(pairs, np.uint8).view(np.uint16).reshape(-1),
+    )
 
 
 class BinaryResponse(Response):

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sourdine.core import threads
 from sourdine.local import GRR, OLH, OUE, SUE, HadamardResponse, ProjectiveGeometry, SubsetSelection
-from sourdine.local.frequency import subset, supports
+from sourdine.local.frequency import supports
 from sourdine.local.oracle import FrequencyOracle, whole_number
 from sourdine.mechanisms import randomized_response
 from sourdine.testing import SeededBits
@@ -20,6 +20,8 @@ from tests.statistics import ALARM, fit
 
 ORACLES: list[FrequencyOracle] = [
     GRR(epsilon=Fraction(4, 3), categories=5),
+    GRR(epsilon=Fraction(4, 3), categories=16),
+    GRR(epsilon=Fraction(4, 3), categories=17),
     GRR(epsilon=Fraction(1, 2), categories=300),
     SUE(epsilon=Fraction(4, 3), categories=5),
     SUE(epsilon=Fraction(4, 3), categories=8),
@@ -40,8 +42,6 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supports, "_ROWS", 500)
     monkeypatch.setattr(supports, "_CHUNK", 500)
     monkeypatch.setattr(randomized_response, "_BLOCK", 500)
-    monkeypatch.setattr(randomized_response, "_CHUNK", 300)
-    monkeypatch.setattr(subset, "_CHUNK", 300)
 
 
 def numbers(oracle: FrequencyOracle, values: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
@@ -89,3 +89,15 @@ def test_sets_from_a_table_follow_the_law_whatever_the_truth(categories: int, si
         code = others @ (1 << np.arange(categories - 1))
         every = [sum(1 << c for c in each) for each in combinations(range(categories - 1), size - told)]
         assert fit(code, dict.fromkeys(every, 1 / len(every))) > ALARM
+
+
+@pytest.mark.parametrize("people", [40_000, 39_999])
+def test_reports_drawn_in_pairs_are_independent(people: int) -> None:
+    oracle = GRR(epsilon=Fraction(1), categories=4)
+    truth = np.arange(people) % 4
+    turns = ((oracle.sample(truth, SeededBits(6)) - truth) % 4)[: people // 2 * 2].reshape(-1, 2)
+    one = {turn: mass / (math.e + 3) for turn, mass in enumerate((math.e, 1, 1, 1))}
+    both = {4 * first + second: one[first] * one[second] for first, second in product(range(4), repeat=2)}
+    codes = turns @ np.array([4, 1])
+    assert fit(codes, both) > ALARM
+    assert fit(np.where(codes % 5 == 0, 0, codes), both) < ALARM

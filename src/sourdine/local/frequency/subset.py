@@ -24,7 +24,6 @@ from sourdine.local.oracle import Bytes
 from sourdine.mechanisms.randomized_response import Channel
 
 _FEW = 16  # categories of which 16 bits hold a set
-_CHUNK = 1 << 15  # sets turned at once, so that they stay in the cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +96,11 @@ class SubsetSelection(BitwiseOracle):
             return
         short = np.empty(truth.size, np.uint16)
         _turned_sets(self.epsilon, self.categories, self.size).fill(short, branch)
-        for start in range(0, truth.size, _CHUNK):
-            part = slice(start, start + _CHUNK)
-            twice = short[part] * np.uint32((1 << self.categories) + 1)
-            twice >>= truth[part].astype(np.uint32)
-            twice <<= np.uint32(8 * self.width - self.categories)
-            turned = twice.astype(np.uint8 if self.width == 1 else ">u2")
-            reports[part] = turned.view(np.uint8).reshape(-1, self.width)
+        twice = short * np.uint32((1 << self.categories) + 1)
+        twice >>= truth.astype(np.uint32)
+        twice <<= np.uint32(8 * self.width - self.categories)
+        turned = twice.astype(np.uint8 if self.width == 1 else ">u2")
+        reports[:] = turned.view(np.uint8).reshape(-1, self.width)
 
     def sound(self, rows: Bytes) -> NDArray[np.bool_]:
         """Sets of the right size."""
@@ -122,8 +119,8 @@ class SubsetSelection(BitwiseOracle):
 def _turned_sets(epsilon: Fraction, categories: int, size: int) -> packed.ShortTable:
     """Sets as they are where the truth is category 0, the first category in the highest bit."""
     chosen = [sum(1 << categories - 1 - c for c in each) for each in combinations(range(categories), size)]
-    held = math.comb(categories - 1, size - 1)  # combinations with 0 come first
-    weights = WeightTerms((1,) * len(chosen), (epsilon,) * held + (0,) * (len(chosen) - held))
+    inside = math.comb(categories - 1, size - 1)  # combinations with 0 come first
+    weights = WeightTerms((1,) * len(chosen), (epsilon,) * inside + (0,) * (len(chosen) - inside))
     return packed.ShortTable(table(weights), np.array(chosen, np.uint16))
 
 
