@@ -27,7 +27,7 @@ def best(worker: Worker, oracle: str, categories: int, people: int, rounds: int)
     if found[0].get("missing"):
         return {}
     kept = found[1:] or found
-    times = [name for name in ("client", "server", "least") if name in kept[0]]
+    times = [name for name in ("client", "server", "least", "bits") if name in kept[0]]
     held: dict[str, Any] = {name: min(each[name] for each in kept) for name in times}
     for name in ("error", "shaped"):
         if name in found[0]:
@@ -87,7 +87,15 @@ def whole(held: dict[str, Any]) -> float:
 def show_rates(results: dict[str, dict[int, Any]], console: Console) -> None:
     """What devices do in a second, for every number of categories, beside the better peer and the least."""
     shown = Table(title=f"Values reported on in a second, epsilon {EPSILON:g}, {PEOPLE:,} people")
-    columns = ("oracle", "categories", "sourdine", "the better peer", "ours is", "times the least")
+    columns = (
+        "oracle",
+        "categories",
+        "sourdine",
+        "the better peer",
+        "ours is",
+        "times the least",
+        "of the limit",
+    )
     for name in columns:
         shown.add_column(name, justify="left" if name == "oracle" else "right")
     told = []
@@ -100,11 +108,13 @@ def show_rates(results: dict[str, dict[int, Any]], console: Console) -> None:
                 quick = ours / rates[who]
                 cells[3:] = [f"{rates[who]:,.0f} ({who})", f"{quick:,.0f}x"]
                 told.append((quick >= CLIENT, f"{oracle} of {size:,}: {quick:,.0f} times as fast as {who}"))
-            shown.add_row(*cells, f"{each['ours']['client'] / each['ours']['least']:.1f}")
+            least, limit = (each["ours"][name] / each["ours"]["client"] for name in ("least", "bits"))
+            shown.add_row(*cells, f"{1 / least:.1f}", f"{100 * limit:.1f} %")
     console.print(shown)
     console.print(
         "The least is the time to draw as many random bytes as packed reports have and to write reports once,"
-        " by one thread."
+        " by one thread. The limit is the rate at which one thread draws the random bits alone that reports need"
+        " by their entropy."
     )
     for met, words in told:
         verdict(console, met, f"{words} on the client (target {CLIENT:g})")

@@ -165,8 +165,8 @@ class KaryResponse(Response):
         if self.categories <= _PAIRED:
             _paired_turns(self.epsilon, self.categories).fill(turns.view(np.uint16), branch)
         else:
-            exponents = (self.epsilon, *(0,) * (self.categories - 1))
-            byte_table(WeightTerms((1,) * self.categories, exponents)).fill(turns, branch)
+            weights = WeightTerms((1,) * self.categories, (self.epsilon, *(0,) * (self.categories - 1)))
+            byte_table(weights).fill(turns, branch)
         beyond = truth.astype(np.uint16)
         beyond += turns[: truth.size]
         around = beyond - np.uint16(self.categories)  # what is below 0 becomes very large

@@ -78,14 +78,14 @@ def test_sets_from_a_table_follow_the_law_whatever_the_truth(categories: int, si
     """By whether the truth is in, and by the sets themselves, all alike on either side of it."""
     oracle = SubsetSelection(epsilon=Fraction(1), categories=categories, size=size)
     values = np.full(60_000, truth % categories)
-    bits = np.unpackbits(oracle.sample(values, SeededBits(5)), axis=1)[:, :categories]
+    bits = np.unpackbits(oracle.sample(values, SeededBits(5)), axis=1)[:, :categories].astype(np.int64)
     assert set(bits.sum(axis=1).tolist()) == {size}
     held = bits[:, truth % categories]
     e = math.e * size / (categories - size)
     assert fit(held, {0: 1 / (1 + e), 1: e / (1 + e)}) > ALARM
     assert fit(held, {0: 1 / (1 + 1.1 * e), 1: 1.1 * e / (1 + 1.1 * e)}) < ALARM
     for told in (0, 1):
-        others = np.delete(bits[held == told], truth % categories, axis=1).astype(np.int64)
+        others = np.delete(bits[held == told], truth % categories, axis=1)
         code = others @ (1 << np.arange(categories - 1))
         every = [sum(1 << c for c in each) for each in combinations(range(categories - 1), size - told)]
         assert fit(code, dict.fromkeys(every, 1 / len(every))) > ALARM
