@@ -113,8 +113,8 @@ def show_rates(results: dict[str, dict[int, Any]], console: Console) -> None:
     console.print(shown)
     console.print(
         "The least is the time to draw as many random bytes as packed reports have and to write reports once,"
-        " by one thread. The limit is the rate at which one thread draws the random bits alone that reports need"
-        " by their entropy."
+        " by one thread. The limit is the rate at which one thread draws the random bits alone that reports"
+        " need by their entropy."
     )
     for met, words in told:
         verdict(console, met, f"{words} on the client (target {CLIENT:g})")
