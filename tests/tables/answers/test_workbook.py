@@ -65,4 +65,4 @@ def test_without_openpyxl_it_says_what_to_install(tmp_path: Path, monkeypatch: p
 
 def test_a_control_character_is_written_as_excel_writes_it(tmp_path: Path) -> None:
     write_answer_book(["key", "value"], iter([("a\x0bb", 1.0)]), tmp_path / "answers.xlsx")
-    assert pd.read_excel(tmp_path / "answers.xlsx")["key"].tolist() == ["a_x000B_b"]
+    assert pd.read_excel(tmp_path / "answers.xlsx")["key"].tolist() == ["a_x000b_b"]
