@@ -13,6 +13,7 @@ from typing import Protocol
 from sourdine.core.figure import Figure
 
 _VIEWS = "sourdine.report.views"
+_PAGES = "sourdine.report.pages.release"  # the only ones so far: a page needs few of what views do
 
 
 class WebPage(Protocol):
@@ -43,7 +44,7 @@ def figure(thing: object, *which: str | None) -> Figure:
 
 @singledispatch
 def page(thing: object, *beside: object) -> WebPage:
-    """The page of an object, from what is published beside it; registered like views."""
+    """The page of an object, from what is published beside it; the module of the page registers it."""
     raise TypeError(f"There is no page of {type(thing).__name__}")
 
 
@@ -61,8 +62,13 @@ def figure_of(thing: object, *which: str | None) -> Figure:
 
 def page_of(thing: object, *beside: object) -> WebPage:
     """The page of an object."""
-    load_views(type(thing))
+    load_pages()
     return page(thing, *beside)
+
+
+def load_pages() -> None:
+    """Load what draws pages."""
+    import_module(_PAGES)
 
 
 def load_views(kind: type) -> None:

@@ -8,7 +8,7 @@ from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger.address import Place, name_of
 from sourdine.core import check, disk
 from sourdine.core.outbox import CERTIFICATE, Outbox
-from sourdine.core.view import load_views, page_of
+from sourdine.core.view import load_pages, page_of
 from sourdine.tables.answers.answer import write_answers
 from sourdine.tables.answers.workbook import check_workbooks
 from sourdine.tables.origin import TableOrigin
@@ -76,7 +76,7 @@ class Publication:
             check_workbooks()
         self.report = report
         if report:  # now, and not when it is paid
-            load_views(Record)
+            load_pages()
         kinds = (ANSWERS, QUALITY) if plan.quality else (ANSWERS,)
         self._tables = tuple(f"{kind}.{each}" for kind in kinds for each in self.formats)
         rows = sum(line.measurement.known_groups(plan.schema) for line in plan.lines)

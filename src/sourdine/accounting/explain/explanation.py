@@ -8,7 +8,6 @@ from pathlib import Path
 
 from sourdine.accounting.accountant import Bracket, check_delta
 from sourdine.accounting.approximate import known
-from sourdine.accounting.dpsgd.cost import cost_of_training, loss_of_training
 from sourdine.accounting.dpsgd.training import Sampler, Training
 from sourdine.accounting.explain.curve import EPSILONS, PRIORS, Curve, posterior_bounds, posterior_table
 from sourdine.accounting.explain.deployments import DEPLOYMENTS
@@ -171,6 +170,9 @@ def explain_cost(
 
 def explain_training(training: Training, delta: float) -> Explanation:
     """What a run of private training means for one example."""
+    # loaded here: releases of tables are explained without it
+    from sourdine.accounting.dpsgd.cost import cost_of_training, loss_of_training
+
     cost = cost_of_training(training, delta)
     loss, count = loss_of_training(training)
     return Explanation(

@@ -10,6 +10,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure
 from sourdine.core.format import shorten_up
+from sourdine.core.view import page
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.charts.beliefs import draw_bounds
 from sourdine.report.crosstab import cross_table
@@ -32,6 +33,7 @@ _MOST_NAMES = 6
 _WEAK = 10  # an epsilon above it promises next to nothing
 
 
+@page.register(Record)
 def release_page(record: Record, certificate: Certificate) -> Page:
     """One page about one release, made from what is published with it."""
     if record.payment != certificate.fingerprint:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure, stack
-from sourdine.core.view import figure, page, view
+from sourdine.core.view import figure, view
 from sourdine.frames.columns import Category, Column, Flag, Integer, Real, Text
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.report.charts.answers import draw_alone
@@ -20,7 +20,6 @@ from sourdine.report.pages.answers import answer_table, reading_note
 from sourdine.report.pages.methods import percent
 from sourdine.report.pages.page import Section
 from sourdine.report.pages.quality import quality_section
-from sourdine.report.pages.release import release_page
 from sourdine.report.table import Cell, TextTable
 from sourdine.report.views.accounting import release_view
 from sourdine.report.views.view import View
@@ -30,7 +29,6 @@ from sourdine.tables.forecast import quality_forecast
 from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.quality.exact import CHECKED_WORDS, ExactQuality
 from sourdine.tables.quality.private import DataQuality, value_words
-from sourdine.tables.record import Record
 from sourdine.tables.synthetic import SyntheticRelease
 
 _MOST_ROWS = 20  # of one answer
@@ -39,8 +37,6 @@ _FEW_ROWS = 8
 _IN_FRAME = "in to_pandas()"
 _MOST_ANSWERS = 12
 _FEW_KEYS = 6
-
-page.register(Record, release_page)
 
 
 @view.register
