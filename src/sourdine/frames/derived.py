@@ -9,6 +9,7 @@ from sourdine.core.text.notation import value
 from sourdine.frames.columns import Category, Column, Flag, Integer, Real
 from sourdine.frames.expressions.form import ExpressionField, read_expression
 from sourdine.frames.expressions.kinds import (
+    FARTHEST,
     MOST_STEPS,
     DayKind,
     KeyKind,
@@ -58,7 +59,8 @@ def derived_column(name: str, tree: Expression, kinds: Mapping[str, Kind]) -> Co
             raise InvalidParameter(f"'{tree.text}' is the same for every record. Ask about something else.")
         case NumberKind():
             lower, upper, step = kind.lower, kind.upper, kind.step
-            if kind.whole and upper - lower <= MOST_STEPS:
+            near = upper - lower <= MOST_STEPS and max(abs(lower), abs(upper)) <= FARTHEST
+            if kind.whole and near:  # whole numbers may lie on a coarser grid than that of Integer
                 return DerivedInteger(lower=int(lower), upper=int(upper), expression=tree)
             if any(decimal(float(each)) != each for each in (lower, upper, step)):
                 # steps that floats tell exactly as they are written: a few digits

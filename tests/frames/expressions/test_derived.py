@@ -38,6 +38,7 @@ CELLS = {
         {"divide": ["fine", {"nullif": ["age", 0]}]},
         {"multiply": ["far", "far"]},
         {"multiply": ["far", 1e-30]},
+        {"multiply": [{"sqrt": {"abs": "far"}}, "far"]},  # whole, on a grid coarser than 1
         {"sqrt": "fine"},
     ],
     ids=str,

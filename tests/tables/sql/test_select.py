@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 from sourdine.core.errors import InvalidParameter
@@ -286,6 +286,7 @@ WORDS = [
 
 
 @given(some.lists(some.sampled_from(WORDS), max_size=25))
+@example(["DISTINCT"])
 def test_whatever_is_written_is_read_or_refused(words: list[str]) -> None:
     sql = "SELECT " + " ".join(words)
     for text in (sql, f"{sql} FROM pums"):

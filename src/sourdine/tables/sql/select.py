@@ -94,7 +94,8 @@ class _Reader(ShownRows):
             "qualify": "QUALIFY looks at other records. Leave it out.",
         }.items():
             if select.args.get(word):
-                place = select.expressions[0] if word == "distinct" else select.args[word]
+                # DISTINCT has no place of its own in the text, and may stand before nothing
+                place = next(iter(select.expressions), select) if word == "distinct" else select.args[word]
                 raise self.text.refuse(place if isinstance(place, exp.Expr) else select, sentence)
         self.text.only(select, *_SELECT)
         for star in select.find_all(exp.Star):  # EXCLUDE and REPLACE

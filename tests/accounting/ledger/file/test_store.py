@@ -698,3 +698,22 @@ def test_a_reader_that_stays_makes_a_charge_wait_and_then_nothing_is_spent(
             ledger.charge(SPEND, purpose="p")
         reader.execute("COMMIT")
     assert ledger.charge(SPEND, purpose="p").number == 2
+
+
+def test_an_older_copy_with_damaged_terms_pays_for_nothing(path: Path) -> None:
+    # what a process knows of a ledger was filed under terms that were read anew
+    ledger = charged(path, 1)
+    ledger.close()
+    older = path.read_bytes()
+    ledger.charge(SPEND, purpose="p")
+    ledger.close()
+    path.write_bytes(older)
+    with pytest.raises(LedgerError, match="ends at line 1"):
+        ledger.charge(SPEND, purpose="p")
+    with closing(sqlite3.connect(path)) as connection:
+        (mark,) = connection.execute("SELECT fingerprint FROM terms").fetchone()
+    path.write_bytes(older.replace(mark.encode(), bytes(len(mark))))
+    with pytest.raises(LedgerError, match="Nothing was spent"):
+        ledger.charge(SPEND, purpose="p")
+    with pytest.raises(LedgerError):
+        Ledger.open(path)

@@ -200,7 +200,7 @@ class FileStore(Store[sqlite3.Connection]):
             connection = database.connect(self._place, look=self._look)
             try:
                 self._recognise(*database.header(connection))
-                self._terms = str(connection.execute("SELECT fingerprint FROM terms").fetchone())
+                self._recognise_terms(str(connection.execute("SELECT fingerprint FROM terms").fetchone()))
             except BaseException:
                 connection.close()
                 raise
@@ -240,8 +240,19 @@ class FileStore(Store[sqlite3.Connection]):
     def _recognise(self, application: int, version: int) -> None:
         if application not in (database.APPLICATION, database.BACKUP):
             raise LedgerError(
-                f"The file {self.path} is not a ledger of Sourdine. Nothing was changed. Check the path."
+                f"The file {self.path} is not a ledger of Sourdine. Nothing was spent or "
+                "changed. Check the path."
             )
         if version > database.VERSION:
             raise problems.newer(self.path, version)
         self.is_backup, self._version = application == database.BACKUP, version
+
+    def _recognise_terms(self, terms: str) -> None:
+        """Hold on to the terms first seen: what this process knows of the ledger is filed under them."""
+        if self._terms not in ("", terms):
+            raise LedgerError(
+                f"The terms of the ledger {self.path} are no longer those it was opened with. Nothing was "
+                "spent. Open it again; if that fails, the file is damaged: keep it, and see in a backup what "
+                "was spent."
+            )
+        self._terms = terms
