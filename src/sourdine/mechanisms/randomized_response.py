@@ -33,9 +33,7 @@ LEAST_TRUTH = Fraction(1, 2) + LEAST_EPSILON
 MOST_EPSILON = 1 << 9
 MOST_CATEGORIES = 1 << 24
 _BLOCK = 1 << 18  # answers made together: with fewer, threads wait for each other more than they save
-_PAIRED = (
-    16  # categories up to which a byte could tell of two reports, so that 16 bits nearly always settle them
-)
+_PAIRED = 16  # categories up to which 16 random bits nearly always settle two reports
 _FEW = 256  # categories up to which a byte tells how far a report is from the truth
 Floats = NDArray[np.float64]
 
