@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from sourdine.accounting.dpsgd.training import step_loss
+from sourdine.accounting.dpsgd.training import dpsgd_epsilon, step_loss
 from sourdine.accounting.pld import lattice
 from sourdine.accounting.pld.composition import (
     delta_bracket,
@@ -172,3 +172,8 @@ def test_the_tilt_of_one_direction_tells_that_the_other_is_below() -> None:
     assert second.upper == first.lower
     assert same is tilt is not None
     assert epsilon_bracket([Repeated(loss.add, 14070)], 1e-5, 1e-3).upper < first.lower
+
+
+def test_masses_below_the_smallest_float_leave_a_finite_bracket() -> None:
+    found = dpsgd_epsilon(noise_multiplier=1.0, sampling_rate=1e-3, steps=1000, delta=1e-300)
+    assert 20 < found.lower < found.upper < 70

@@ -46,7 +46,7 @@ def origin_of(law: LossDistribution, scout: Scout, step: float) -> float:
     one next to it has too little to lend: it would be rounded down, each time it is paid. So would a law that
     is dense up to where it begins, were its first point not a third of a step or so above its beginning.
 
-    It is a guess, and no bound hangs on it. Both discretisations are given the losses of their points, the
+    It is a guess, and no bound depends on it. Both discretisations are given the losses of their points, the
     origin added, and hold for any increasing points; the sum is moved by what was taken from each loss, and
     what floats lose by that is charged by the origin's size. A poor origin makes a bracket wide.
     """
