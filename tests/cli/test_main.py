@@ -116,3 +116,12 @@ def test_the_installed_command() -> None:
     assert bad.stdout == ""
     lines = [line for line in bad.stderr.splitlines() if not line.startswith("at work, ")]  # a slow machine
     assert lines == ["The 'delta' of explain must lie between 0 and 1. Got '-1'."]
+
+
+def test_a_process_that_ends_searches_nothing_for_cycles() -> None:
+    asked = (
+        "import atexit, gc, sys; from sourdine.cli import main; sys.argv[1:] = ['--version'];"
+        "atexit.register(lambda: print(len(gc.get_objects()) < gc.get_freeze_count())); main()"
+    )
+    found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert found.stdout == f"sourdine {version('sourdine')}\nTrue\n"
