@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("accuracy", "speed"), help="one of the two alone")
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write every measure here")
     options = parser.parse_args()
-    console = Console()
+    console = Console(width=170)  # no word or number of its twelve columns is cut
     results: dict[str, Any] = {}
     if options.only != "accuracy":
         results = speed(options.quick, console)

@@ -251,7 +251,7 @@ def _table(title: str, names: Sequence[str]) -> Table:
     """A table of numbers by case; what auto takes stands last, where it is told."""
     shown = Table(title=title)
     for name in ("values", "n", "asked"):
-        shown.add_column(name)
+        shown.add_column(name, no_wrap=True)
     for name in names:
         shown.add_column(name, justify="right")
     if "now" in names:
