@@ -227,7 +227,9 @@ def test_two_commands_at_once_never_overspend(spec: Path) -> None:
     codes = [process.returncode for process in started]
     assert codes.count(0) == 1, told
     refused = next(place for place, code in enumerate(codes) if code)
-    assert told[refused].count("\n") == 1
+    *progress, why = told[refused].splitlines()
+    assert all(line.endswith("s so far") for line in progress), told  # said where it takes two seconds
+    assert "the budget has" in why
     assert [folder.exists() for folder in folders] == [place != refused for place in range(2)]
     assert charges(spec) == 1
 
