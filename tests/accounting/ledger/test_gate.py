@@ -44,6 +44,28 @@ except BudgetExceeded:
 """
 
 
+_EXECUTOR = """
+import os, threading, time
+from sourdine.accounting.ledger.gate import GATE
+from concurrent.futures import ThreadPoolExecutor
+inside = threading.Event()
+def work():
+    with GATE.inside():
+        inside.set()
+        time.sleep(0.5)  # until the other thread waits to fork
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(int).result()
+thread = threading.Thread(target=work, daemon=True)
+thread.start()
+inside.wait()
+if not (child := os.fork()):
+    os._exit(0)
+os.waitpid(child, 0)
+thread.join()
+print("done")
+"""
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "survey.ledger"
@@ -228,6 +250,13 @@ def test_two_threads_fork_one_after_the_other() -> None:
     with gate.inside(), gate.inside():
         pass
     assert not gate._inside
+
+
+def test_a_thread_inside_may_start_an_executor_while_another_waits_to_fork() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", _EXECUTOR], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert told.stdout == "done\n", told.stderr
 
 
 def test_a_signal_handler_that_charges_within_a_charge_is_refused(path: Path) -> None:

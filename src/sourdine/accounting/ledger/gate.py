@@ -5,6 +5,7 @@ locks, so it takes files for locked that are not, and inherits mutexes that no t
 fork waits until nobody is inside, closes every connection, and lets both sides open theirs anew.
 """
 
+import concurrent.futures.thread  # noqa: F401  its hook is to run after the gate's, see below
 import os
 import threading
 from collections import Counter
@@ -96,6 +97,9 @@ class Gate:
 
 
 GATE = Gate()
+# Hooks before a fork run from the last registered to the first. So a fork waits at the gate before it takes
+# the lock of executors: else a thread inside that starts an executor would wait for the fork, and the fork
+# for it.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=GATE.before_fork,
