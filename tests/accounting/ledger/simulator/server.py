@@ -99,7 +99,7 @@ class ServerWorld(World):
         self._path = self.ground.ledgers[has_days]  # type: ignore[assignment]
         self._schema = Address.parse(str(self._path)).schema
         self._disk = _NoDisk()  # type: ignore[assignment]
-        self._put(([], (0, "")))
+        self._put(([], [(0, "")]))
         self._rows: tuple[tuple[Any, Any], Model] | None = None
 
     def _places(self) -> list[Any]:
@@ -120,7 +120,7 @@ class ServerWorld(World):
 
     def _take(self) -> tuple[Any, Any]:
         lines = self._execute("SELECT * FROM {0}.lines ORDER BY number").fetchall()
-        return lines, self._execute("SELECT * FROM {0}.mark").fetchone()
+        return lines, self._execute("SELECT * FROM {0}.mark").fetchall()  # none where it was damaged
 
     def _put(self, rows: tuple[Any, Any]) -> None:
         self._execute("BEGIN")
@@ -128,7 +128,8 @@ class ServerWorld(World):
         self._execute("DELETE FROM {0}.mark")
         for line in rows[0]:
             self._execute("INSERT INTO {0}.lines VALUES (%s, %s, %s, %s, %s, %s)", *line)
-        self._execute("INSERT INTO {0}.mark VALUES (%s, %s)", *rows[1])
+        for mark in rows[1]:
+            self._execute("INSERT INTO {0}.mark VALUES (%s, %s)", *mark)
         self._execute("COMMIT")
 
     def _lose_power(self) -> None:
