@@ -137,6 +137,18 @@ def _old_words_in_a_sentence() -> Iterator[None]:
         yield
 
 
+class _PlainArgument(TyperArgument):
+    """An argument as manuals write it: no braces round one that must be there, no types of Python."""
+
+    def get_usage_pieces(self, ctx: Any) -> list[str]:
+        (piece,) = super().get_usage_pieces(ctx)
+        return [piece.replace("{", "").replace("}", "")]
+
+    def display_type(self, ctx: Any) -> str:
+        shown = super().display_type(ctx)
+        return shown.lower().replace("<list[", "<").replace("]>", ">...") if "<list[" in shown else shown
+
+
 def _name_no_switches(command: Any, words: Sequence[str]) -> None:
     """Show a switch by its name alone, an option that may be repeated by what one of its values is.
 
@@ -148,6 +160,7 @@ def _name_no_switches(command: Any, words: Sequence[str]) -> None:
             continue
         if isinstance(option, TyperArgument):
             option.metavar = option.name.upper()
+            option.__class__ = _PlainArgument
         elif isinstance(option, TyperOption) and option.is_flag:
             option.metavar = ""
         elif isinstance(option, TyperOption) and option.multiple:

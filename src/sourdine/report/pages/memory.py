@@ -21,6 +21,7 @@ from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import TextTable
 
 _MB = 1e6
+_UNITS = (("MB", _MB), ("kB", 1e3), ("bytes", 1))
 _SMALL = 0.02  # jumps, as shares of the bytes: the resident set is not the same twice
 _Of = Callable[[MeasuredMemory], tuple[int, int, int]]  # what is drawn of a case, its lowest and its highest
 _WITH, _WITHOUT = "with privacy", "without"
@@ -59,9 +60,14 @@ def _finding(lines: Sequence[Fit]) -> str:
         return "four stages of a step"
     copy = 4 * _trained(lines[0].like)
     return (
-        f"an example more takes {slopes[True] / _MB:.3g} MB with privacy and {slopes[False] / _MB:.3g} MB "
-        f"without; a gradient of its own would take {copy / _MB:.3g} MB"
+        f"an example more takes {_amount(slopes[True])} with privacy and {_amount(slopes[False])} "
+        f"without; a gradient of its own would take {_amount(copy)}"
     )
+
+
+def _amount(count: float) -> str:
+    unit, scale = next(((unit, scale) for unit, scale in _UNITS if abs(count) >= scale), _UNITS[-1])
+    return f"{count / scale:.3g} {unit}"
 
 
 def _trained(case: MemoryCase) -> int:
