@@ -89,9 +89,7 @@ def test_a_full_disk_is_one_sentence(verb: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([COMMAND, *verb], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
-    told = [
-        line for line in done.stderr.splitlines() if " so far" not in line
-    ]  # progress, where it took long
+    told = [line for line in done.stderr.splitlines() if " so far" not in line]  # where it took long
     assert len(told) == 1
     assert told[0].startswith("The output cannot be written (")
 
