@@ -48,7 +48,7 @@ def test_the_bar_is_not_narrower_than_the_guarantee(signed: SignedRelease) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (shutil.which("chromium") and shutil.which("pdfinfo")), reason="there is no chromium")
+@pytest.mark.skipif(not shutil.which("chromium"), reason="there is no chromium")
 @pytest.mark.parametrize("size", ["A4", "letter"])
 @pytest.mark.parametrize("worst", [False, True])
 def test_it_prints_on_one_page(signed: SignedRelease, tmp_path: Path, size: str, worst: bool) -> None:
@@ -62,5 +62,5 @@ def test_it_prints_on_one_page(signed: SignedRelease, tmp_path: Path, size: str,
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
     words = ["chromium", *flags, "--print-to-pdf=page.pdf", f"file://{tmp_path}/page.html"]
     subprocess.run(words, check=True, cwd=tmp_path, capture_output=True)
-    told = subprocess.run(["pdfinfo", "page.pdf"], check=True, cwd=tmp_path, capture_output=True, text=True)
-    assert re.search(r"^Pages: +1$", told.stdout, re.MULTILINE)
+    # Chromium writes a page's dictionary as plain text, one for each sheet
+    assert len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes())) == 1
