@@ -87,3 +87,16 @@ def _shorten(number: float, digits: int, rounding: str) -> str:
     last = Decimal(1).scaleb(exact.adjusted() - digits + 1)
     rounded = exact.quantize(last, rounding=rounding)
     return f"{float(rounded):g}" if digits <= 6 else f"{float(rounded):.{digits}g}"
+
+
+def byte_count(size: float) -> str:
+    """A number of bytes as people read it.
+
+    >>> byte_count(1_500), byte_count(12)
+    ('1.5 kB', '12 B')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(size) < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"

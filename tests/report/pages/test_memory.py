@@ -11,7 +11,7 @@ def test_the_page_says_what_an_example_takes_and_shows_every_stage() -> None:
     rows = [made(case) for case in grid([8, 64], [4, 8, 15, 16, 17], [1, 2], side=64)]
     fitted = fits(rows)
     page = memory_page(rows, fitted, jumps(fitted))
-    assert page.title.startswith("Memory of training: an example more takes 13 bytes with privacy")
+    assert page.title.startswith("Memory of training: an example more takes 13 B with privacy")
     stages = next(section for section in page.sections if section.title.startswith("Stage"))
     (table,) = stages.tables
     assert len(table.rows) == 8

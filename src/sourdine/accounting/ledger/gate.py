@@ -98,8 +98,8 @@ class Gate:
 
 GATE = Gate()
 # Hooks before a fork run from the last registered to the first. So a fork waits at the gate before it takes
-# the lock of executors: else a thread inside that starts an executor would wait for the fork, and the fork
-# for it.
+# the locks of executors and of logging, which they load: else a thread inside that starts an executor would
+# wait for the fork, and the fork for it.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=GATE.before_fork,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from sourdine.core.figure import Figure
+from sourdine.core.format import byte_count
 from sourdine.learning.memory.lines import (
     BACKWARD,
     RESIDENT,
@@ -21,7 +22,6 @@ from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import TextTable
 
 _MB = 1e6
-_UNITS = (("MB", _MB), ("kB", 1e3), ("bytes", 1))
 _SMALL = 0.02  # jumps, as shares of the bytes: the resident set is not the same twice
 _Of = Callable[[MeasuredMemory], tuple[int, int, int]]  # what is drawn of a case, its lowest and its highest
 _WITH, _WITHOUT = "with privacy", "without"
@@ -60,14 +60,9 @@ def _finding(lines: Sequence[Fit]) -> str:
         return "four stages of a step"
     copy = 4 * _trained(lines[0].like)
     return (
-        f"an example more takes {_amount(slopes[True])} with privacy and {_amount(slopes[False])} "
-        f"without; a gradient of its own would take {_amount(copy)}"
+        f"an example more takes {byte_count(slopes[True])} with privacy and {byte_count(slopes[False])} "
+        f"without; a gradient of its own would take {byte_count(copy)}"
     )
-
-
-def _amount(count: float) -> str:
-    unit, scale = next(((unit, scale) for unit, scale in _UNITS if abs(count) >= scale), _UNITS[-1])
-    return f"{count / scale:.3g} {unit}"
 
 
 def _trained(case: MemoryCase) -> int:
