@@ -118,10 +118,7 @@ def test_the_installed_command() -> None:
     assert lines == ["The 'delta' of explain must lie between 0 and 1. Got '-1'."]
 
 
-def test_a_process_that_ends_searches_nothing_for_cycles() -> None:
-    asked = (
-        "import atexit, gc, sys; from sourdine.cli import main; sys.argv[1:] = ['--version'];"
-        "atexit.register(lambda: print(len(gc.get_objects()) < gc.get_freeze_count())); main()"
-    )
-    found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    assert found.stdout == f"sourdine {version('sourdine')}\nTrue\n"
+def test_a_command_that_ends_is_not_told_of_by_its_engine(tmp_path: Path) -> None:
+    """DuckDB prints every object that Python leaves behind, as it did after a demo that ended quicker."""
+    done = subprocess.run([COMMAND, "demo"], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "leaked" not in done.stdout + done.stderr

@@ -18,22 +18,8 @@ def main() -> None:
     gc.set_threshold(_OBJECTS, 10, 10)
     soften_streams()
     completing = "_SOURDINE_COMPLETE" in os.environ  # what a shell asks for may be any verb
-    try:
-        with HEARTBEAT.working(_tell):
-            make_app(VERBS if completing else asked_for(sys.argv[1:]))()
-    except SystemExit as end:
-        if not end.code:
-            _forgo_last_searches()
-        raise
-
-
-def _forgo_last_searches() -> None:
-    """Search for unused cycles once: a process that ends would do so four times, over every module loaded.
-
-    Not after a mistake: its traceback still holds tables of DuckDB, which prints that they were left behind.
-    """
-    gc.collect()
-    gc.freeze()
+    with HEARTBEAT.working(_tell):
+        make_app(VERBS if completing else asked_for(sys.argv[1:]))()
 
 
 def _tell(text: str) -> None:
