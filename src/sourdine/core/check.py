@@ -22,7 +22,8 @@ def fail(owner: str, name: str, must: str, got: object, remedy: str = "") -> Inv
     shown = str(got) if isinstance(got, Fraction) else repr(got)
     if len(shown) > 60:
         shown = shown[:57] + "..."
-    return InvalidParameter(f"The '{name}' of {owner} must {must}. Got {shown}. {remedy}".rstrip())
+    message = f"The '{name}' of {owner} must {must}. Got {shown}. {remedy}".rstrip()
+    return InvalidParameter(message, owner=owner, name=name, expected=must, got=got, hint=remedy or None)
 
 
 def keep(instance: object, **values: object) -> None:
