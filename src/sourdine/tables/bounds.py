@@ -12,7 +12,6 @@ import numpy as np
 from pydantic import ValidationError
 
 from sourdine.accounting.ledger import Ledger
-from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
@@ -33,8 +32,8 @@ from sourdine.frames.statistics.ranks import ranks
 from sourdine.frames.text.format import TextFormat
 from sourdine.tables.blocks import check_filled, read_blocks
 from sourdine.tables.measurements.measurement import EACH_RECORD
+from sourdine.tables.payment import admit, paid
 from sourdine.tables.quantiles.histogram import ThresholdHistogram
-from sourdine.tables.scans import silence
 from sourdine.tables.specification import NO_QUERIES, Specification
 
 Kind = Literal["integer", "real"]
@@ -74,6 +73,21 @@ class BoundsPlan:
             raise check.fail("bounds", "kind", "be integer or real", self.kind)
         outside = check.between("bounds", "outside", self.outside, Fraction(1, 10**6), Fraction(1, 2))
         check.keep(self, outside=float(outside), confidence=check.confidence("bounds", self.confidence))
+
+    @property
+    def schema(self) -> Schema:
+        """The column as it is opened, before it has bounds."""
+        return Schema(columns={self.column: _ANY})
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """What is looked for, for the ledger and the certificate."""
+        inside = f"{self.kind}, all but {self.outside:g} of the records inside"
+        return {f"bounds of {self.column}": inside}
+
+    @property
+    def remedy(self) -> None:
+        """Nothing: a search for bounds has a pure epsilon."""
 
     @property
     def purpose(self) -> str:
@@ -219,19 +233,15 @@ def open_column(
 ) -> Source:
     """The table with the one column whose bounds are looked for."""
     others = [] if plan.unit.column is None else [plan.unit.column]
-    return open_source(table, Schema(columns={plan.column: _ANY}), others, text=text)
+    return open_source(table, plan.schema, others, text=text)
 
 
 def release_bounds(
     plan: BoundsPlan, source: Source, ledger: Ledger | Path | str, *, bits: Bits = SYSTEM
 ) -> FoundBounds:
     """Pay for a plan, then find the bounds."""
-    secure = bool(getattr(bits, "secure", False))
-    declaration = {f"bounds of {plan.column}": f"{plan.kind}, all but {plan.outside:g} of the records inside"}
-    with opened(ledger) as payer:
-        check_payer(plan, payer)
-        receipt = payer.charge(*plan.spends, purpose=plan.purpose, secure=secure, declared=declaration)
-    with silence("there are no bounds"):
+    source = admit(plan, source)
+    with paid(plan, ledger, bits, purpose=plan.purpose, missing="there are no bounds") as receipt:
         values = _bounds_of(plan, source, bits)
     return FoundBounds(
         plan=plan,
@@ -240,20 +250,10 @@ def release_bounds(
         spends=plan.spends,
         receipt=receipt,
         confidence=plan.confidence,
-        secure=secure,
+        secure=bool(getattr(bits, "secure", False)),
         notes=(plan.words,),
-        declarations=declaration,
+        declarations=plan.declared,
     )
-
-
-def check_payer(plan: BoundsPlan, ledger: Ledger) -> None:
-    """Refuse a ledger that protects somebody else."""
-    terms = ledger.terms
-    if terms.unit != plan.unit.name or terms.neighbours is not plan.neighbours:
-        raise InvalidParameter(
-            f"The ledger protects each '{terms.unit}' under {terms.neighbours} neighbours, and the bounds "
-            f"are asked for units called '{plan.unit.name}' under {plan.neighbours} ones. Name them alike."
-        )
 
 
 def _bounds_of(plan: BoundsPlan, source: Source, bits: Bits) -> tuple[int, int] | tuple[float, float]:

@@ -12,6 +12,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure
+from sourdine.core.format import plain
 from sourdine.core.text.notation import either, setting
 from sourdine.core.view import Viewable, figure_of
 from sourdine.frames.columns import kind_of
@@ -21,6 +22,7 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics.quality import all_cells
 from sourdine.frames.statistics.totals import check_groups
+from sourdine.frames.times.zones import zone_data_version
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.measurements.measurement import (
     EACH_RECORD,
@@ -37,6 +39,9 @@ from sourdine.tables.statistics.partitions import Partitions
 
 if TYPE_CHECKING:
     from sourdine.tables.forecast import Forecast
+
+
+DECLARATIONS, CHECKED = "the declarations", "were checked against the data, which is not private"
 
 
 def _about(query: Query) -> Iterator[str]:
@@ -231,6 +236,28 @@ class ReleasePlan(Viewable):
             for line in self.lines
             if line.choice is not None and line.picked
         }
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """What was declared of the columns, each as one text, and the methods that were picked by it.
+
+        A check of the declarations against the data is noted too.
+        """
+        columns = {name: column.model_dump_json() for name, column in self.schema.columns.items()}
+        declarations = {"reading": " ".join(self.caveats)} if self.caveats else {}
+        if any(getattr(column, "zone", None) for column in self.schema.columns.values()):
+            declarations["time zones"] = f"IANA time zone database {zone_data_version()}"
+        return declarations | self.picked | columns | ({DECLARATIONS: CHECKED} if self.checked else {})
+
+    @property
+    def remedy(self) -> str | None:
+        """How a ledger of pure epsilon could pay, where the noise has none."""
+        if not self.privacy.squared:
+            return None
+        if self.privacy.selection_delta:
+            small = plain(self.privacy.delta or 0)
+            return f"Leave all of the delta to the choice of keys with selection_delta = {small}, or pay"
+        return "Leave out the delta, or pay"
 
     @cached_property
     def spends(self) -> tuple[Spend, ...]:

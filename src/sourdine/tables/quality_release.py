@@ -6,18 +6,20 @@ from functools import cached_property
 from pathlib import Path
 
 from sourdine.accounting.ledger import Ledger
-from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.ledger.receipt import Receipt
+from sourdine.accounting.spend import Spend
+from sourdine.core.distance import Neighbours
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.quality import all_cells
 from sourdine.tables.measurements.measurement import Context, PlannedMeasurement
+from sourdine.tables.payment import DeclaredTable, check_given, paid
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality.private import DataQuality, Quality, data_quality, smallest_share
 from sourdine.tables.query import columns_of
-from sourdine.tables.release import check_ledger, check_source
-from sourdine.tables.scans import silence
+from sourdine.tables.release import check_source
 
 PURPOSE = "data quality"  # as the ledger notes it
 
@@ -47,6 +49,30 @@ class QualityPlan:
         return Quality(columns=columns).line(self._context, Fraction(1))
 
     @property
+    def unit(self) -> PrivacyUnit:
+        """Whom the counts protect."""
+        return self.plan.unit
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Under which neighbours."""
+        return self.plan.neighbours
+
+    @property
+    def spends(self) -> tuple[Spend, ...]:
+        """What the counts cost."""
+        return (self.line.spend,)
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """What was declared of the columns that are counted."""
+        return self.plan.declared
+
+    @property
+    def remedy(self) -> None:
+        """Nothing: Laplace noise has a pure epsilon."""
+
+    @property
     def error(self) -> float:
         """By how many records a count may be off, with the plan's confidence."""
         return self.line.mechanism.error(self.plan.confidence)
@@ -61,7 +87,11 @@ class QualityPlan:
 
 
 def release_quality(
-    quality: QualityPlan, source: Source, ledger: Ledger | Path | str, *, bits: Bits = SYSTEM
+    quality: QualityPlan,
+    table: Source | DeclaredTable,
+    ledger: Ledger | Path | str,
+    *,
+    bits: Bits = SYSTEM,
 ) -> tuple[DataQuality, Receipt]:
     """Pay for the counts from a ledger, then count; what did not fit, and the receipt.
 
@@ -69,12 +99,9 @@ def release_quality(
     """
     plan, line, measured = quality.plan, quality.line, quality.line.measurement
     assert isinstance(measured, Quality)
-    check_source(plan, source)
-    secure = bool(getattr(bits, "secure", False))
-    with opened(ledger) as payer:
-        check_ledger(replace(plan, privacy=Privacy(epsilon=quality.epsilon), quality=False), payer)
-        receipt = payer.charge(line.spend, purpose=PURPOSE, secure=secure)
-    with silence("there are no counts"):
+    check_given(ledger)
+    source = check_source(plan, table)
+    with paid(quality, ledger, bits, purpose=PURPOSE, missing="there are no counts") as receipt:
         (exact,) = measured.exact(source, plan.unit, bits)
         noisy = measured.read(exact, line, quality._context, bits)
         counts = data_quality(

@@ -9,27 +9,25 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
+from sourdine.accounting.ledger import Ledger, Receipt
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
-from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.errors import SourdineError
 from sourdine.core.figure import Figure
-from sourdine.core.format import plain
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.text.notation import either, setting
 from sourdine.core.view import figure_of
 from sourdine.frames.keys import Cell, Keys
 from sourdine.frames.source import Source
-from sourdine.frames.times.zones import zone_data_version
 from sourdine.tables.answers.answer import Answer, Answers
 from sourdine.tables.answers.estimate import Noisy
 from sourdine.tables.comparison.steps import compared
 from sourdine.tables.crosstabs import Crosstab, Sort, adds_up, crosstab_of, select
 from sourdine.tables.measurements.measurement import expect
 from sourdine.tables.origin import FRAME, TableOrigin
+from sourdine.tables.payment import DeclaredTable, admit, check_given, check_ledger, paid, silence
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.quality.private import DataQuality, Quality, data_quality
-from sourdine.tables.scans import Scan, exact_of, keyed, most_keys, scans, silence
+from sourdine.tables.scans import Scan, exact_of, keyed, most_keys, scans
 from sourdine.tables.statistics import Statistic
 from sourdine.tables.statistics.partitions import ShownKeys
 
@@ -39,9 +37,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-DECLARATIONS, CHECKED = "the declarations", "were checked against the data, which is not private"
 _SQUARES_ADD = 0.91
 """Below it the roots of sums of squares are too short for Laplace noise, whose middle is peaked."""
+_MISSING = "there is no release"
 Watch = Callable[[Sequence[Scan]], Iterable[Scan]]
 
 
@@ -145,7 +143,7 @@ class TableRelease(Release):
 
 def release(
     plan: ReleasePlan,
-    source: Source,
+    table: Source | DeclaredTable,
     ledger: Ledger | Path | str,
     *,
     purpose: str,
@@ -158,18 +156,11 @@ def release(
     charge is on the disk before any record is read. After it nothing that is raised or shown depends on the
     data: an error of the engine is told without its words, and the charge stands.
     """
-    if not isinstance(ledger, Ledger | Path | str):
-        raise InvalidParameter(
-            "A release must be paid for: give the ledger, or the path of its file. "
-            f"Make one with {either('Ledger.create', '`sourdine ledger create`')}."
-        )
-    secure = bool(getattr(bits, "secure", False))
-    check_release(plan, source)
-    with opened(ledger) as payer:
-        check_release(plan, ledger=payer)
-        receipt = payer.charge(*plan.spends, purpose=purpose, secure=secure, declared=declared_of(plan))
+    check_given(ledger)
+    source = check_source(plan, table)
+    with opened(ledger) as payer, paid(plan, payer, bits, purpose=purpose, missing=_MISSING) as receipt:
         again = _note_of_repeat(payer, receipt.number)
-    outcome = _carry_out(plan, source, receipt=receipt, bits=bits, watch=watch)
+        outcome = _carry_out(plan, source, receipt=receipt, bits=bits, watch=watch)
     return replace(outcome, notes=(*again, *outcome.notes)) if again else outcome
 
 
@@ -200,7 +191,7 @@ def _carry_out(
 ) -> TableRelease:
     """The answers of a plan. Without a receipt they are for rehearsals and measurements only."""
     check_source(plan, source)
-    with silence("there is no release"):
+    with silence(_MISSING):
         each_answer, notes, quality = _answers(plan, computing(plan, source), bits, watch)
         answers = Answers(each_answer, plan.confidence)
     return TableRelease(
@@ -215,78 +206,39 @@ def _carry_out(
         confidence=plan.confidence,
         secure=bool(getattr(bits, "secure", False)),
         notes=(*plan.notes, *notes, *(f"WARNING: {each}" for each in (quality.warnings if quality else ()))),
-        declarations=declared_of(plan),
+        declarations=plan.declared,
     )
 
 
-def declared_of(plan: ReleasePlan) -> dict[str, str]:
-    """What was declared of the columns, each as one text, and the methods that were picked by it.
-
-    If somebody read how well the data fits the declarations, that is told too.
-    """
-    columns = {name: column.model_dump_json() for name, column in plan.schema.columns.items()}
-    declarations = {"reading": " ".join(plan.caveats)} if plan.caveats else {}
-    if any(getattr(column, "zone", None) for column in plan.schema.columns.values()):
-        declarations["time zones"] = f"IANA time zone database {zone_data_version()}"
-    return declarations | plan.picked | columns | ({DECLARATIONS: CHECKED} if plan.checked else {})
-
-
-def check_release(plan: ReleasePlan, source: Source | None = None, ledger: Ledger | None = None) -> None:
+def check_release(
+    plan: ReleasePlan, table: Source | DeclaredTable | None = None, ledger: Ledger | None = None
+) -> None:
     """Refuse whatever a release refuses before its charge, so that a plan can refuse it too.
 
     Of the table only names and types were looked at; of the ledger it is seen what it would pay for now.
     """
     spends = plan.spends  # noise that nothing provides is refused when it is looked for
-    if source is not None:
-        check_source(plan, source)
+    if table is not None:
+        check_source(plan, table)
     if ledger is not None:
         check_ledger(plan, ledger)
         ledger.check(*spends)
 
 
-def check_source(plan: ReleasePlan, source: Source) -> None:
-    """Refuse a table that is not declared as the plan has it: its values would be clamped to other bounds."""
-    if not plan.schema.extends(source.schema) or plan.unit.column not in (None, *source.types):
-        raise InvalidParameter(
-            "The table was opened with other declarations than the plan was made with. "
-            "The plan's distances may be too short for it. Open it with the plan's schema and unit."
-        )
-    table = computing(plan, source)
-    table.view  # noqa: B018 (what cannot be computed is refused here, and not after the charge)
+def check_source(plan: ReleasePlan, table: Source | DeclaredTable) -> Source:
+    """Return the records of a table, or refuse what is not declared so or cannot be computed of it."""
+    source = admit(plan, table)
+    computed = computing(plan, source)
+    computed.view  # noqa: B018 (what cannot be computed is refused here, and not after the charge)
     for line in plan.lines:
-        line.measurement.scope.sql(table)
-        line.measurement.check_source(table)
+        line.measurement.scope.sql(computed)
+        line.measurement.check_source(computed)
+    return source
 
 
 def computing(plan: ReleasePlan, source: Source) -> Source:
     """The table with the columns that a plan computes."""
     return source.computing(plan.schema)
-
-
-def check_ledger(plan: ReleasePlan, ledger: Ledger) -> None:
-    """Refuse a ledger that protects somebody else."""
-    terms = ledger.terms
-    if terms.unit != plan.unit.name:
-        raise InvalidParameter(
-            f"The ledger protects each '{terms.unit}' and the table is declared to hold units called "
-            f"'{plan.unit.name}'. Their budgets do not add up. If they are the same, name them alike."
-        )
-    if terms.neighbours is not plan.neighbours:
-        raise InvalidParameter(
-            f"The ledger is for {terms.neighbours} neighbours and the plan for {plan.neighbours} ones. "
-            f"Their costs do not add up. Declare {setting('neighbours', terms.neighbours.value)}."
-        )
-    if plan.privacy.squared and isinstance(terms.budget, PureBudget):
-        remedy = (
-            f"Leave all of it to the choice of keys with selection_delta = "
-            f"{plain(plan.privacy.delta or 0)}, or pay"
-            if plan.privacy.selection_delta
-            else "Leave out the delta, or pay"
-        )
-        raise InvalidParameter(
-            "The ledger keeps pure epsilon, and the plan has a delta, so its noise has no pure epsilon. "
-            f"{remedy} from a ledger that was made with one."
-        )
 
 
 def _answers(

@@ -1,16 +1,11 @@
-"""Passes over a table: which lines of a plan share one, with which keys, and what it finds before noise.
-
-No error speaks with the words of an engine: they may quote records.
-"""
+"""Passes over a table: which lines of a plan share one, with which keys, and what it finds before noise."""
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from sourdine.core.errors import SourdineError
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.keys import TEXT, Keys
 from sourdine.frames.source import Source
@@ -21,30 +16,6 @@ from sourdine.tables.plan import ReleasePlan
 
 _FEW = 1 << 13  # groups that an engine keeps as quickly as a handful
 Scan = Sequence[PlannedMeasurement]
-
-
-@contextmanager
-def silence(missing: str) -> Iterator[None]:
-    """While records are read, whatever goes wrong is told in the same sentences.
-
-    Engines, drivers and decoders raise errors of many kinds, and some name a byte or a value. Errors of our
-    own speak of declarations alone and pass.
-
-    >>> with silence("there is no release"):
-    ...     raise UnicodeDecodeError("utf-8", b"secret", 0, 1, "bad")
-    Traceback (most recent call last):
-    sourdine.core.errors.SourdineError: The table could not be read to its end, so there is no release. ...
-    """
-    try:
-        yield
-    except SourdineError:
-        raise
-    except Exception:
-        raise SourdineError(
-            f"The table could not be read to its end, so {missing}. What was charged stays charged, since "
-            "part of the table was seen. Check that its file is whole and that the disk has room; on Spark, "
-            "that the driver takes an answer with a row for each group (spark.driver.maxResultSize)."
-        ) from None
 
 
 def scans(plan: ReleasePlan) -> list[Scan]:

@@ -193,7 +193,7 @@ class Table(Viewable):
             checked=self.checked,
             near=self.source.dialect.near,
         )
-        check_release(release_plan, self.source)
+        check_release(release_plan, self)
         return release_plan
 
     def series_plan(
@@ -254,16 +254,10 @@ class Table(Viewable):
 
         if not isinstance(plan, ReleasePlan):
             raise InvalidParameter("A release needs a plan. Make it with this table's plan().")
-        alike = (plan.unit, plan.neighbours) == (self.unit, self.neighbours)
-        if not alike or not plan.schema.extends(self.schema):
-            raise InvalidParameter(
-                "The plan was made for another table. Its distances may be too short for this one. "
-                "Make it with this table's plan()."
-            )
         noted = described(plan.queries) if purpose is None else purpose
         if self.checked and not plan.checked:
             plan = replace(plan, checked=True)
-        return replace(release(plan, self.source, ledger, purpose=noted, bits=bits), origin=self.origin)
+        return replace(release(plan, self, ledger, purpose=noted, bits=bits), origin=self.origin)
 
     def synthetic_plan(
         self,
@@ -315,7 +309,7 @@ class Table(Viewable):
             size=self.size,
             checked=self.checked,
         )
-        check_source(synthetic_plan, self.source)
+        check_source(synthetic_plan, self)
         return synthetic_plan
 
     def synthesize(
@@ -360,7 +354,7 @@ class Table(Viewable):
             selection_delta=selection_delta,
         )
         prior = () if published is None else prior_tables(plan, published)
-        return synthesize(plan, self.source, ledger, purpose=purpose, prior=prior, bits=bits)
+        return synthesize(plan, self, ledger, purpose=purpose, prior=prior, bits=bits)
 
     def check(self) -> "ExactQuality":
         """Exact counts of records that do not fit the declared columns: NOT private, and nothing is spent.

@@ -103,8 +103,9 @@ def test_records_of_nobody_count_in_no_period(tmp_path: Path, ledger: Ledger, so
     assert sums(series) == [[1, 0]]
 
 
-def test_each_record_as_a_unit(tmp_path: Path, ledger: Ledger, source: Make) -> None:
+def test_each_record_as_a_unit(tmp_path: Path, source: Make) -> None:
     plan = make_plan(unit=PrivacyUnit("visit"))
+    ledger = Ledger.create(tmp_path / "each.ledger", epsilon=40, delta=1e-6, unit="visit")
     series = TableSeries.start(plan, tmp_path / "s.series", ledger)
     series.publish(source([("anna", 1, "north"), ("anna", 1, "north"), ("anna", 2, "north")]))
     assert sums(series) == [[2, 0]]

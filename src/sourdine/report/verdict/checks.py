@@ -13,9 +13,9 @@ from sourdine.accounting.spend import foreign_words
 from sourdine.audit.plans import PlanAudit
 from sourdine.core.format import counted, plain
 from sourdine.tables import ReleasePlan
+from sourdine.tables.plan import CHECKED, DECLARATIONS
 from sourdine.tables.quality.exact import CHECKED_WORDS
 from sourdine.tables.record import Record
-from sourdine.tables.release import CHECKED, DECLARATIONS
 
 _DELTA = 1e-5  # the largest that is not asked about, however few records there are
 _MOST_WORDS = 3  # discrepancies that are told one by one

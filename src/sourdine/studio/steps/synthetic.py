@@ -16,8 +16,9 @@ from sourdine.studio.payments import LedgerPayment, check_again, payments_for, w
 from sourdine.studio.steps.check import ledger_is_there
 from sourdine.studio.steps.result import release_view
 from sourdine.tables import Specification
+from sourdine.tables.payment import check_ledger
 from sourdine.tables.synthetic.plan import SyntheticPlan
-from sourdine.tables.synthetic.synthesis import LIMITS, PURPOSE, check_payer
+from sourdine.tables.synthetic.synthesis import LIMITS, PURPOSE
 
 OF_TABLE, TABLE = "-synthetic", "synthetic.csv"
 _BEFORE = ("table", "people", "columns", "budget", "release")  # steps that it needs; it asks no questions
@@ -100,7 +101,7 @@ def _balance(desk: Desk, sheet: Sheet, specification: Specification, plan: Synth
     try:
         with specification.open_ledger() as ledger:
             lost = tuple(lost_payments(desk, sheet, ledger))
-            check_payer(plan, ledger)
+            check_ledger(plan, ledger)
             price, status = ledger.price(*plan.spends), ledger.status()
     except SourdineError as problem:
         return SyntheticBalance(refusal=str(problem))

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +22,7 @@ from sourdine.core.grid import reals
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
 from sourdine.tables.answers.noise import noise
+from sourdine.tables.payment import charge
 from sourdine.tables.quantiles.choice import NO_INTERVAL, Allowance, MethodChoice, Tuning, chosen, levels_of
 from sourdine.tables.quantiles.method import EPSILONS, MOST_PLACES, QuantileMethod
 from sourdine.tables.quantiles.tree import BinTree, read_quantiles
@@ -133,6 +134,17 @@ def _round(wide: Fraction) -> Fraction:
     return wide / _ODD_STEPS
 
 
+@dataclass(frozen=True, kw_only=True)
+class QuantilesPlan:
+    """A plan for the quantiles of an array, whose values are units of the ledger."""
+
+    neighbours: Neighbours
+    spends: tuple[Spend, ...]
+    declared: Mapping[str, str]
+    unit: None = None
+    remedy: None = None
+
+
 def quantiles(
     values: ArrayLike,
     *,
@@ -187,7 +199,8 @@ def quantiles(
     receipt: Receipt | None = None
     with opened(ledger) as payer:
         if payer is not None:
-            receipt = payer.charge(spend, purpose=purpose, secure=secure, declared=stated)
+            asked = QuantilesPlan(neighbours=related, spends=(spend,), declared=stated)
+            receipt = charge(payer, asked, purpose=purpose, secure=secure)
     ordered = grid.place(values)
     ordered.sort()
     source, ends = SortedPlaces(ordered), None

@@ -271,6 +271,16 @@ class SeriesPlan:
         return (*(line.spend for line in self.lines), *(each.spend for each in self.key_choices))
 
     @property
+    def declared(self) -> dict[str, str]:
+        """All that the series rests on, as the ledger notes it."""
+        return {"series": declared_text(self)}
+
+    @property
+    def remedy(self) -> str | None:
+        """How a ledger of pure epsilon could pay, where the noise has none."""
+        return "Leave out the delta, or pay" if self.privacy.squared else None
+
+    @property
     def words(self) -> str:
         """What is planned, in a few sentences."""
         calendar, block = self.block.calendar, self.block

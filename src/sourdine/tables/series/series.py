@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from sourdine.mechanisms import CorrelatedNoise, PartitionThreshold
 from sourdine.mechanisms.correlated import NoiseCorrelation
 from sourdine.mechanisms.correlation import CorrelationMatrix
 from sourdine.tables.measurements.measurement import expect
-from sourdine.tables.scans import silence
+from sourdine.tables.payment import DeclaredTable, admit, charge, check_given, silence
 from sourdine.tables.series.answers import SeriesAnswers, SeriesRows
 from sourdine.tables.series.calendar import check_over
 from sourdine.tables.series.closing import PeriodReader
@@ -33,13 +33,6 @@ from sourdine.tables.series.keys import KeyChoice, measured_now
 from sourdine.tables.series.periods import ClosedPeriod, aligned, key_rows
 from sourdine.tables.series.plan import SeriesLine, SeriesPlan, declared_text, listed_queries
 from sourdine.tables.series.state import SeriesState
-
-
-class HasSource(Protocol):
-    """What a table is read from: such as a `Table`."""
-
-    @property
-    def source(self) -> Source: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +109,7 @@ class TableSeries(PeriodReader):
         A start that was cut off is finished by the same call: what was paid already is found in the ledger
         by the series' identity, and is not paid again.
         """
+        check_given(ledger)
         place = Path(state)
         if place.exists():
             store = SeriesState(place)
@@ -196,7 +190,7 @@ class TableSeries(PeriodReader):
         with opened(ledger) as book:
             paid = any(entry.purpose.startswith(f"{mark}:") for entry in book.history())
             if not paid:
-                book.charge(*spends, purpose=words, declared={"series": self._state.note("declared") or ""})
+                charge(book, self.plan, purpose=words, secure=None, spends=spends)
             with self._state.writing():
                 self._state.write_note("paid", mark)
 
@@ -204,7 +198,7 @@ class TableSeries(PeriodReader):
 
     def publish(
         self,
-        table: "Source | HasSource",
+        table: Source | DeclaredTable,
         period: int | str | None = None,
         *,
         early: bool = False,
@@ -217,7 +211,7 @@ class TableSeries(PeriodReader):
         come and this is said as `early`.
         """
         calendar = self.plan.block.calendar.extended(self.periods)
-        number, source = self._number(period), table if isinstance(table, Source) else table.source
+        number, source = self._number(period), admit(self.plan, table)
         with self._state.writing():
             closed = self._state.closed
             number = closed + 1 if number is None else number

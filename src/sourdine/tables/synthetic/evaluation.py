@@ -14,6 +14,7 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.codes import record_codes
 from sourdine.frames.statistics.partitions import key_counts
+from sourdine.tables.payment import admit
 from sourdine.tables.synthetic.cells import CellColumn
 from sourdine.tables.synthetic.drawing import shuffle_within
 from sourdine.tables.synthetic.pairs import Codes, pair_tables
@@ -65,6 +66,7 @@ def evaluate_table(
 
     Texts that nobody listed are compared by the keys that the synthetic table has.
     """
+    real = admit(plan, real)
     bits = SeededBits(_SEED)  # which record of a unit is compared: nothing is published
     plan = plan.with_keys({name: _keys(synthetic, name, bits) for name in plan.texts})
     columns = [*plan.columns, *([] if plan.target_cells is None else [plan.target_cells])]

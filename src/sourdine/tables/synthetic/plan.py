@@ -330,6 +330,11 @@ class SyntheticPlan:
         block = self.block.model_dump_json(exclude_defaults=True)
         return {"synthetic table": block} | rows | left | levels | checked | columns
 
+    @property
+    def remedy(self) -> str:
+        """How a ledger could pay for Gaussian noise, which has no pure epsilon."""
+        return "Pay"
+
     # what it needs
 
     @property

@@ -6,17 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
-from sourdine.accounting.ledger.ledger import opened
+from sourdine.accounting.ledger import Ledger, Receipt
 from sourdine.accounting.release import Release
-from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.text.notation import either
 from sourdine.core.view import figure_of
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.codes import record_codes
-from sourdine.tables.scans import silence
+from sourdine.tables.payment import DeclaredTable, admit, check_given, paid, silence
 from sourdine.tables.synthetic.fit import NoisyTable, fit_tree, noisy_tables
 from sourdine.tables.synthetic.known import tables_of
 from sourdine.tables.synthetic.model import Residual, SyntheticModel, SyntheticPart, SyntheticTable, residuals
@@ -26,6 +23,7 @@ from sourdine.tables.synthetic.plan import SyntheticPlan
 from sourdine.tables.synthetic.texts import choose_keys
 
 PURPOSE = "synthetic table"
+_MISSING = "there is no synthetic table"
 LIMITS = (
     "A row is of nobody: do not look for people in it, and do not join it with other tables.",
     "Only pairs of columns in the tree were measured. All else follows from them as if the rest were "
@@ -64,7 +62,7 @@ class SyntheticRelease(Release):
 
 def synthesize(
     plan: SyntheticPlan,
-    source: Source,
+    table: Source | DeclaredTable,
     ledger: Ledger | Path | str,
     *,
     purpose: str = PURPOSE,
@@ -77,44 +75,19 @@ def synthesize(
     for all that is drawn from it. The charge is on the disk before any record is read, and stands whatever
     happens after it; no error tells of the data. `prior` are tables that were published before.
     """
-    if not isinstance(ledger, Ledger | Path | str):
-        raise InvalidParameter(
-            "A synthetic table must be paid for: give the ledger, or the path of its file. "
-            f"Make one with {either('Ledger.create', '`sourdine ledger create`')}."
-        )
-    secure = bool(getattr(bits, "secure", False))
-    check_source(plan, source)
-    with opened(ledger) as payer:
-        check_payer(plan, payer)
-        receipt = payer.charge(*plan.spends, purpose=purpose, secure=secure, declared=plan.declared)
-    return carry_out(plan, source, receipt=receipt, prior=prior, bits=bits)
+    check_given(ledger)
+    source = check_source(plan, table)
+    with paid(plan, ledger, bits, purpose=purpose, missing=_MISSING) as receipt:
+        return carry_out(plan, source, receipt=receipt, prior=prior, bits=bits)
 
 
-def check_source(plan: SyntheticPlan, source: Source) -> None:
-    """Refuse a table that is not declared as the plan has it, by names and types alone."""
-    if not plan.schema.extends(source.schema) or plan.unit.column not in (None, *source.types):
-        raise InvalidParameter(
-            "The table was opened with other declarations than the plan was made with. Open it with the "
-            "plan's schema and unit."
-        )
+def check_source(plan: SyntheticPlan, table: Source | DeclaredTable) -> Source:
+    """Return the records of a table, or refuse it by names and types alone."""
+    source = admit(plan, table)
     source.view  # noqa: B018 (what cannot be computed is refused here, and not after the charge)
     for column in plan.columns:
         column.grouping(source)
-
-
-def check_payer(plan: SyntheticPlan, ledger: Ledger) -> None:
-    """Refuse a ledger that protects somebody else, or keeps pure epsilon."""
-    terms = ledger.terms
-    if terms.unit != plan.unit.name or terms.neighbours is not plan.neighbours:
-        raise InvalidParameter(
-            f"The ledger protects each '{terms.unit}' under {terms.neighbours} neighbours, and the synthetic "
-            f"table units called '{plan.unit.name}' under {plan.neighbours} ones. Name them alike."
-        )
-    if isinstance(terms.budget, PureBudget):
-        raise InvalidParameter(
-            "The ledger keeps pure epsilon, and the Gaussian noise of a synthetic table has none. Pay from a "
-            "ledger that was made with a delta."
-        )
+    return source
 
 
 def carry_out(
@@ -126,7 +99,8 @@ def carry_out(
     bits: Bits = SYSTEM,
 ) -> SyntheticRelease:
     """The synthetic table of a plan. Without a receipt it is for rehearsals and measurements only."""
-    with silence("there is no synthetic table"):
+    source = admit(plan, source)
+    with silence(_MISSING):
         if plan.texts:
             plan = plan.with_keys(choose_keys(plan.selections, source, plan.unit, bits))
         prior = (*prior, *tables_of(plan.totals, plan.columns))
@@ -151,7 +125,7 @@ def carry_out(
 
 def codes_by_part(plan: SyntheticPlan, source: Source, bits: Bits) -> list[list[Codes]]:
     """The cells of the records, by part and column: exact, and for `measure_one` alone."""
-    target = plan.target_cells
+    source, target = admit(plan, source), plan.target_cells
     cells = [*plan.columns, *([] if target is None else [target])]
     read = record_codes(source, [each.grouping(source) for each in cells], unit=plan.unit, bits=bits)
     for place, column in enumerate(cells):  # a total step: no record may lie in no cell
