@@ -16,14 +16,14 @@ install: .venv/.base
 dev: .venv/.dev
 
 test: .venv/.dev
-	$(BIN)/pytest -n 2 -m "not slow" tests src
+	$(BIN)/pytest -n 2 -m "not slow" tests src reproduction/src
 
 test-slow: .venv/.hub
-	$(BIN)/pytest -n 2 -m "slow or hypothesis" --hypothesis-profile=explore tests src
+	$(BIN)/pytest -n 2 -m "slow or hypothesis" --hypothesis-profile=explore tests src reproduction/src
 
 # Branches too. Core and accounting are held to 95 %: there a line that no test reaches may be a guarantee.
 coverage: .venv/.dev
-	$(BIN)/pytest -n 2 -m "not slow" --cov --cov-report= tests src
+	$(BIN)/pytest -n 2 -m "not slow" --cov --cov-report= tests src reproduction/src
 	$(BIN)/coverage report --include='*/core/*,*/accounting/*' --fail-under=95
 	$(BIN)/coverage report --skip-covered
 
@@ -35,7 +35,7 @@ mutate: .venv/.dev
 
 check: .venv/.dev
 	$(BIN)/ruff check .
-	$(BIN)/codespell src tests benchmarks distribution docs *.md
+	$(BIN)/codespell src reproduction tests benchmarks distribution docs *.md
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
@@ -75,20 +75,20 @@ clean:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sourdine needs Python 3.11 or later.")'
 	$(PYTHON) -m venv .venv
 
-.venv/.base: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) -e '.[studio]'
+.venv/.base: pyproject.toml reproduction/pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) -e '.[studio]' -e ./reproduction
 	@touch $@
 
-.venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) -e '.[dev]'
+.venv/.dev: pyproject.toml reproduction/pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) -e '.[dev]' -e ./reproduction
 	@touch .venv/.base $@
 
 .venv/.hub: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) -e '.[dev,hub]'
+	$(PIP) -e '.[dev,hub]' -e ./reproduction
 	@touch .venv/.base .venv/.dev $@
 
 .venv/.docs: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) -e '.[docs]'
+	$(PIP) -e '.[docs]' -e ./reproduction
 	@touch .venv/.base $@
 
 build/.tools: distribution/tools.txt

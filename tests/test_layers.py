@@ -16,7 +16,7 @@ from sourdine.core import registry
 ROOT = Path(sourdine.__file__).parent
 LAYERS = (
     {"cli"},
-    {"experiments", "studio", "collector"},
+    {"studio", "collector"},
     {"report"},
     {"audit"},
     {"tables", "local", "learning", "anonymity", "estimators"},
@@ -37,7 +37,6 @@ BY_NAME = {
     "core/registry.py": "classes that files name: upward",
     "core/view.py": "what shows an object: upward, to report",
     "estimators/storage.py": "modules of estimators",
-    "experiments/registry.py": "modules of experiments",
     "frames/times/zones.py": "tzdata",
     "learning/__init__.py": "modules of learning and of packages below",
     "learning/data/pictures.py": "PIL",

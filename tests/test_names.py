@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FunctionType
 
 import sourdine
+import sourdine_reproduction
 
 _SQL = re.compile(r"\b(SELECT .* FROM|COPY .* TO|CREATE (TEMP )?(TABLE|VIEW)|TRY_CAST\(|CASE WHEN) ?")
 _WORDS = re.compile(r"SELECT|COPY|CREATE|TRY_CAST|CASE")
@@ -56,7 +57,7 @@ def public() -> Iterator[tuple[str, str, ast.arg | ast.AnnAssign | ast.FunctionD
     """What the packages export: a name, the module, and each parameter, field and result of it."""
     root = Path(sourdine.__file__).parent
     packages = [".".join(path.parent.relative_to(root.parent).parts) for path in root.rglob("__init__.py")]
-    inner = ("sourdine.cli", "sourdine.experiments", LATER, "sourdine.audit.training")
+    inner = ("sourdine.cli", "sourdine_reproduction", LATER, "sourdine.audit.training")
     seen: set[int] = set()
     for package in sorted(name for name in packages if not name.startswith(inner)):
         module = importlib.import_module(package)
@@ -164,8 +165,8 @@ NOT_NOUNS = re.compile(
 
 def test_names_to_replace_only_become_fewer() -> None:
     """The list loses a line with each name that is replaced, and never gains one."""
-    root = Path(sourdine.__file__).parent
-    files = {path: path.read_text(encoding="utf-8") for path in root.rglob("*.py")}
+    roots = (Path(sourdine.__file__).parent, Path(sourdine_reproduction.__file__).parent)
+    files = {path: path.read_text(encoding="utf-8") for root in roots for path in root.rglob("*.py")}
     defined = {path.stem for path in files} | {path.parent.name for path in files}
     for text in files.values():
         defined.update(re.findall(r"^(?:class|def) (\w+)", text, re.MULTILINE))

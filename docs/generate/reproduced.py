@@ -14,13 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from sourdine.core.figure import picture
-from sourdine.experiments import find_experiments
-from sourdine.experiments.cache import read
-from sourdine.experiments.pages import ONCE, TITLE, by_source, count_words, meanings, source_page, standings
-from sourdine.experiments.registry import ANSWERED, ClaimVerdict, Result
-from sourdine.experiments.statements import SOURCES, STATEMENTS, Standing
 from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
+from sourdine_reproduction import find_experiments
+from sourdine_reproduction.cache import read
+from sourdine_reproduction.pages import ONCE, TITLE, by_source, count_words, meanings, source_page, standings
+from sourdine_reproduction.registry import ANSWERED, ClaimVerdict, Result
+from sourdine_reproduction.statements import SOURCES, STATEMENTS, Standing
 
 CHAPTER = Path(__file__).parents[1] / "reproduced"
 BEFORE = Path(__file__).with_name("verdicts_before.csv")

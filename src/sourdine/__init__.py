@@ -44,7 +44,7 @@ _PACKAGES = {
     "statistics": "tables.statistics",
 }
 _UNLISTED = frozenset(
-    {"collector", "core", "experiments", "frames", "studio", "tables", "testing"}
+    {"collector", "core", "frames", "studio", "tables", "testing"}
 )  # what the others are made of
 _HOMES = {
     "BudgetExceeded": "core.errors",

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,10 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
-from sourdine.cli import app
-from sourdine.cli.verbs import VERBS, Verb, asked_for, make_app
+from sourdine.cli import app, verbs
+from sourdine.cli.verbs import PLUGINS, VERBS, PluginVerb, Verb, asked_for, make_app, plugin_verbs
 from sourdine.core.distance import Neighbours
+from sourdine.core.errors import SourdineError
 
 HEAVY = {
     "numpy",
@@ -29,7 +31,7 @@ HEAVY = {
 
 def test_summaries_are_the_first_words_of_each_help() -> None:
     commands = getattr(get_command(app), "commands")  # noqa: B009
-    assert sorted(commands) == sorted(verb.name for verb in VERBS)
+    assert sorted(commands) == sorted(verb.name for verb in (*VERBS, *plugin_verbs()))
     for verb in VERBS:
         said = commands[verb.name].help.split("\n\n")[0]
         assert verb.summary == " ".join(said.split()), verb.name
@@ -159,3 +161,41 @@ def test_a_release_waits_for_nothing_that_only_others_need(tmp_path: Path) -> No
 def test_a_verb_knows_whether_it_is_a_group() -> None:
     assert [verb.name for verb in VERBS if verb.is_group][:2] == ["anonymity", "audit"]
     assert Verb("demo", "demo", "demo", "").load().__name__ == "demo"
+
+
+def test_an_installed_package_adds_a_command_that_is_imported_when_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "greeting.py").write_text("def greet() -> None:\n    print('good day')\n")
+    added = EntryPoint("greet", "greeting:greet", PLUGINS)
+    hidden = EntryPoint("release", "greeting:greet", PLUGINS)  # the name of a command of ours
+    monkeypatch.setattr(verbs, "entry_points", lambda group: (added, hidden))
+    monkeypatch.syspath_prepend(tmp_path)
+    plugin_verbs.cache_clear()
+    try:
+        assert [verb.name for verb in plugin_verbs()] == ["greet"]
+        listing = CliRunner().invoke(make_app(()), ["--help"]).stdout
+        assert "greet" in listing
+        assert "greeting" not in sys.modules
+        assert CliRunner().invoke(make_app(asked_for(["greet"])), ["greet"]).stdout == "good day\n"
+    finally:
+        plugin_verbs.cache_clear()
+
+
+def test_a_command_whose_package_is_broken_is_a_sentence() -> None:
+    point = EntryPoint("greet", "no_such_module:greet", PLUGINS)
+    broken = PluginVerb("greet", "no_such_module", "greet", "", point)
+    with pytest.raises(SourdineError, match="no_such_module"):
+        broken.load()
+
+
+def test_a_command_of_the_checkout_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verbs, "entry_points", lambda group: ())
+    plugin_verbs.cache_clear()
+    try:
+        for words in (["reproduce"], ["reproduce", "all", "--quick"], ["reproduce", "--help"]):
+            result = CliRunner().invoke(make_app(asked_for(words)), words)
+            assert "pip install ./reproduction" in result.stderr
+            assert result.exit_code == 2
+    finally:
+        plugin_verbs.cache_clear()

@@ -13,13 +13,13 @@ def main() -> None:
     """The `sourdine` command."""
     from sourdine.cli.shared.app import soften_streams
     from sourdine.cli.shared.heartbeat import HEARTBEAT
-    from sourdine.cli.verbs import VERBS, asked_for, make_app
+    from sourdine.cli.verbs import asked_for, make_app
 
     gc.set_threshold(_OBJECTS, 10, 10)
     soften_streams()
     completing = "_SOURDINE_COMPLETE" in os.environ  # what a shell asks for may be any verb
     with HEARTBEAT.working(_tell):
-        make_app(VERBS if completing else asked_for(sys.argv[1:]))()
+        make_app(None if completing else asked_for(sys.argv[1:]))()
 
 
 def _tell(text: str) -> None:

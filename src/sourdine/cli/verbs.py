@@ -7,12 +7,16 @@ A command loads the one verb that it is asked for; the others are known by their
 import importlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
 import typer
 
 from sourdine.cli.shared.app import OneSentence, Shared, rights
+from sourdine.core.errors import SourdineError
 
+PLUGINS = "sourdine.commands"  # the entry points by which an installed package adds commands
 _GROUP = "app"  # what modules call a group of verbs
 _TAKES_A_WORD = ("--allowance",)  # options before a verb that are followed by a word
 
@@ -33,6 +37,25 @@ class Verb:
     @property
     def is_group(self) -> bool:
         return self.attribute == _GROUP
+
+
+@dataclass(frozen=True)
+class PluginVerb(Verb):
+    """A command that an installed package adds: a function for typer, or a `typer.Typer` with its own verbs.
+
+    Its package is imported when the command is called, not when commands are listed.
+    """
+
+    entry_point: EntryPoint
+
+    def load(self) -> Any:
+        try:
+            return self.entry_point.load()
+        except (ImportError, AttributeError) as problem:
+            raise SourdineError(
+                f"The command '{self.name}' is added by {self.module}, which cannot be imported. "
+                "Reinstall that package, or remove it."
+            ) from problem
 
 
 VERBS = (
@@ -78,12 +101,6 @@ VERBS = (
         "release",
         "report",
         "Make the report of a release again, from its answers and its certificate. Nothing is read or spent.",
-    ),
-    Verb(
-        "reproduce",
-        "reproduce",
-        "reproduce",
-        "Repeat a published experiment: verdicts here; a page, CSV tables and PNG figures in a folder.",
     ),
     Verb(
         "sql",
@@ -157,6 +174,25 @@ VERBS = (
 )
 
 
+IN_CHECKOUT = {"reproduce": "./reproduction"}  # commands that the wheel lacks, and what installs them
+
+
+@cache
+def plugin_verbs() -> tuple[PluginVerb, ...]:
+    """The commands of installed packages, by name; none can take the name of a command of ours."""
+    ours = {verb.name for verb in VERBS}
+    return tuple(
+        PluginVerb(point.name, point.module, point.attr, _summary(point), point)
+        for point in sorted(entry_points(group=PLUGINS), key=lambda point: point.name)
+        if point.name not in ours
+    )
+
+
+def _summary(point: EntryPoint) -> str:
+    """What the list of commands shows of a plug-in: nothing of it is imported for that."""
+    return f"Added by {point.module.partition('.')[0] if point.dist is None else point.dist.name}."
+
+
 def asked_for(words: Sequence[str]) -> tuple[Verb, ...]:
     """The verbs to load for a command line: the one it names; none to list them; all where it names none of
     them, to say which was meant.
@@ -171,12 +207,14 @@ def asked_for(words: Sequence[str]) -> tuple[Verb, ...]:
         if word in _TAKES_A_WORD:
             next(left, None)
         elif not word.startswith("-"):
-            return tuple(verb for verb in VERBS if verb.name == word) or VERBS
+            named = tuple(verb for verb in VERBS if verb.name == word)
+            return named or tuple(verb for verb in plugin_verbs() if verb.name == word) or VERBS
     return ()
 
 
-def make_app(loaded: Iterable[Verb] = VERBS) -> typer.Typer:
-    """The command line, with these verbs in full and the others by name."""
+def make_app(loaded: Iterable[Verb] | None = None) -> typer.Typer:
+    """The command line, with these verbs in full and the others by name; all in full without them."""
+    loaded = (*VERBS, *plugin_verbs()) if loaded is None else loaded
     app = typer.Typer(
         cls=OneSentence,
         name="sourdine",
@@ -184,15 +222,27 @@ def make_app(loaded: Iterable[Verb] = VERBS) -> typer.Typer:
         pretty_exceptions_enable=False,  # a plain trace, and only for whoever asked for it
     )
     full = {verb.name for verb in loaded}
-    for verb in VERBS:
-        if verb.is_group:
-            app.add_typer(
-                verb.load() if verb.name in full else typer.Typer(help=verb.summary), name=verb.name
-            )
+    # One command of ours runs without a search through all installed packages for those that add some.
+    others = () if len(full) == 1 and full <= {verb.name for verb in VERBS} else plugin_verbs()
+    for verb in (*VERBS, *others):
+        target = verb.load() if verb.name in full else None
+        if verb.is_group or isinstance(target, typer.Typer):
+            app.add_typer(target or typer.Typer(help=verb.summary), name=verb.name)
         else:
-            app.command(name=verb.name)(verb.load() if verb.name in full else _known_by(verb.summary))
+            app.command(name=verb.name)(target or _known_by(verb.summary))
+    for name in IN_CHECKOUT.keys() - {verb.name for verb in others}:
+        # Whatever follows is not looked at: what it means is known to the command that is missing.
+        anything = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+        app.command(name=name, hidden=True, context_settings=anything)(_missing(name))
     app.callback(invoke_without_command=True)(root)
     return app
+
+
+def _missing(name: str) -> Callable[[], None]:
+    def verb() -> None:
+        raise SourdineError(f"This command is in the source checkout: pip install {IN_CHECKOUT[name]}")
+
+    return verb
 
 
 def _known_by(summary: str) -> Callable[[], None]:

@@ -194,7 +194,7 @@ class _Job:
     ) -> "TrainingAudit":
         from sourdine.accounting.ledger import Ledger
         from sourdine.audit.training import audit_training, pixel_canaries
-        from sourdine.experiments.heads.setting import one_thread
+        from sourdine.learning.devices.placement import one_thread
         from sourdine.learning.execution import Execution
         from sourdine.learning.models import model_of
 

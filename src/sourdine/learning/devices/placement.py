@@ -1,6 +1,8 @@
 """Where a model is trained and in which numbers, as a user states them."""
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +13,17 @@ from sourdine.core.errors import InvalidParameter
 
 META = "meta"  # the device of torch without numbers: shapes alone
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float64": torch.float64}
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one core: with small tensors, threads wait for each other longer than they work."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 @dataclass(frozen=True, kw_only=True)
