@@ -44,6 +44,12 @@ class RememberedEngine:
     def failures(self) -> tuple[type[Exception], ...]:
         return self.base.failures
 
+    def connect(self) -> None:
+        self.base.connect()
+
+    def digest(self) -> str:
+        return self.base.digest()
+
     def ask(self, sql: str, side_tables: SideTables = NOTHING) -> list[tuple[Any, ...]]:
         return self._once("ask", sql, side_tables)  # type: ignore[no-any-return]
 

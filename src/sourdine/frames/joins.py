@@ -321,6 +321,14 @@ class Joined:
         columns = ", ".join(["held.*", *added])
         return f"(SELECT {hint} {columns} FROM {self.base.name} AS held {' '.join(tables)})"
 
+    def connect(self) -> None:
+        """Make sure that a question can be asked."""
+        self.base.connect()
+
+    def digest(self) -> str:
+        """Return what tells the table from another."""
+        return self.base.digest()
+
     def ask(self, sql: str, side_tables: SideTables = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question."""
         return self.base.ask(sql, {**side_tables, **self._tables})

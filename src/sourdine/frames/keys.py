@@ -30,7 +30,7 @@ def values_of(cells: Sequence[Cell] | NDArray[Any]) -> NDArray[Any]:
         return cells
     if isinstance(cells, range):
         return np.arange(cells.start, cells.stop, cells.step, dtype=np.int64)
-    for known, values in _recent:
+    for known, values in tuple(_recent):  # another thread may add to it
         if known is cells:
             return values
     values = _values(cells)
@@ -49,7 +49,7 @@ def types_of(cells: Sequence[object]) -> frozenset[type]:
     >>> types_of((1, 2, 3))
     frozenset({<class 'int'>})
     """
-    for known, types in _recent_types:
+    for known, types in tuple(_recent_types):
         if known is cells:
             return types
     types = frozenset(map(type, cells))

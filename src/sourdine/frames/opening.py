@@ -5,6 +5,7 @@ engine; a DuckDB relation keeps its own connection. A PySpark DataFrame is asked
 """
 
 import difflib
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from sourdine.core.text.notation import group
 from sourdine.frames.cells.places import number_name, place_name
 from sourdine.frames.columns import Integer, Real
 from sourdine.frames.engines.closed import closed_connection
+from sourdine.frames.engines.connections import Connections, Database
 from sourdine.frames.engines.engine import InDuckDB
 from sourdine.frames.engines.spark import InSpark, is_spark
 from sourdine.frames.expression import code_name
@@ -139,22 +141,25 @@ def _files(files: Files, schema: Schema, others: Sequence[str], text: TextFormat
         )
     paths = [path.absolute() for path in files.paths]
     patterns = [_pattern(path) for path in paths]
-    connection = closed_connection([*paths, *patterns])
-    try:
-        parquet = ParquetFiles(connection, files, patterns)
-        _check_names(parquet.names, schema, others)
-        check_alike(parquet.names, schema, others)
-        # those alone that are needed, since an engine takes its time over thousands of others
-        wanted = list(dict.fromkeys((*schema.columns, *others)))
-        parquet.check_times(
-            [name for name, each in schema.columns.items() if isinstance(each, Date | Datetime)]
-        )
-        relation = connection.sql(parquet.relation(wanted, others))
-        engine = InDuckDB(relation, connection, names=parquet.names)
-        relation.create_view(engine.name)
-    except duckdb.Error:
-        raise unreadable(files.paths[0]) from None
-    return Source(engine, schema)
+
+    def open_database() -> Database:
+        connection = closed_connection([*paths, *patterns])
+        try:
+            parquet = ParquetFiles(connection, files, patterns)
+            _check_names(parquet.names, schema, others)
+            check_alike(parquet.names, schema, others)
+            # those alone that are needed, since an engine takes its time over thousands of others
+            wanted = list(dict.fromkeys((*schema.columns, *others)))
+            parquet.check_times(
+                [name for name, each in schema.columns.items() if isinstance(each, Date | Datetime)]
+            )
+            relation = connection.sql(parquet.relation(wanted, others))
+            relation.create_view(InDuckDB.name)
+        except duckdb.Error:
+            raise unreadable(files.paths[0]) from None
+        return Database(connection, relation, parquet.names)
+
+    return Source(InDuckDB.of(Connections(open_database, paths)), schema)
 
 
 def _text(
@@ -166,19 +171,22 @@ def _text(
     """Files of text: their headers are read now, their records when the first question is asked."""
     wanted = list(dict.fromkeys((*schema.columns, *others)))
     numbers = [name for name, each in schema.columns.items() if isinstance(each, Integer | Real)]
-    opened = TextFiles.open(files.paths, text, wanted, numbers, files.partitions)
-    if opened.names is not None:
-        _check_names(opened.names, schema, others, _in_file() if text.header else _IN_LIST)
-        check_alike(opened.names, schema, others)
-    connection = closed_connection(directories=[f"{PROTOCOL}://{k}" for k in range(len(files.paths))])
-    relation = connection.sql(opened.nothing())
 
-    def prepare() -> None:
-        pieces = opened.cut()
-        connection.register_filesystem(pieces)
-        connection.execute(f"CREATE VIEW {InDuckDB.name} AS {opened.relation(pieces)}")
+    def open_database() -> Database:
+        opened = TextFiles.open(files.paths, text, wanted, numbers, files.partitions)
+        if opened.names is not None:
+            _check_names(opened.names, schema, others, _in_file() if text.header else _IN_LIST)
+            check_alike(opened.names, schema, others)
+        connection = closed_connection(directories=[f"{PROTOCOL}://{k}" for k in range(len(files.paths))])
 
-    return Source(InDuckDB(relation, connection, prepare=prepare, names=opened.names or ()), schema)
+        def prepare() -> None:
+            pieces = opened.cut()
+            connection.register_filesystem(pieces)
+            connection.execute(f"CREATE VIEW {InDuckDB.name} AS {opened.relation(pieces)}")
+
+        return Database(connection, connection.sql(opened.nothing()), opened.names or (), prepare=prepare)
+
+    return Source(InDuckDB.of(Connections(open_database, files.paths)), schema)
 
 
 def _pattern(path: Path) -> str:
@@ -199,7 +207,6 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
 
     if isinstance(table, duckdb.DuckDBPyRelation):
         return Source(InDuckDB(table), schema)
-    connection = closed_connection()
     wanted = list(dict.fromkeys((*schema.columns, *others)))
     try:
         frame = _known_frame(table, spark)
@@ -217,10 +224,25 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
         if frame.implementation.is_pandas():
             units = [name for name in others if name not in schema.columns]
             native = with_plain_columns(native, wanted, units)
-        connection.register(InDuckDB.name, native)
-        instants = frozenset(zoned) & frozenset(times)
-        relation = connection.table(InDuckDB.name)
-        engine = InDuckDB(relation, connection, native, names=all_names, instants=instants)
+        instants, process = frozenset(zoned) & frozenset(times), os.getpid()
+        lazy = isinstance(frame, nw.LazyFrame)
+
+        def open_database() -> Database:
+            if lazy and os.getpid() != process:
+                # its threads are not in a fork, which would wait for them without end
+                raise InvalidParameter(
+                    "A lazy frame of Polars must be asked in the process that made it, and this one was "
+                    "forked from that. Collect it first, or make the table here."
+                )
+            connection = closed_connection()
+            connection.register(InDuckDB.name, native)
+            relation = connection.table(InDuckDB.name)
+            # what is registered is seen by one connection alone
+            return Database(
+                connection, relation, all_names, lend=lambda new: new.register(InDuckDB.name, native)
+            )
+
+        engine = InDuckDB.of(Connections(open_database), instants)
     except nw.exceptions.DuplicateError:
         raise InvalidParameter("The table has two columns of one name. Rename one of them.") from None
     except (duckdb.Error, nw.exceptions.NarwhalsError):

@@ -10,7 +10,6 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.cells.places import place_of, steps
 from sourdine.frames.columns import Category, Flag, Integer, Real
 from sourdine.frames.derived import DerivedCategory, DerivedFlag
-from sourdine.frames.engines.engine import InDuckDB
 from sourdine.frames.expression import grouping, literal, quoted
 from sourdine.frames.source import Source
 from sourdine.frames.times.dates import Date, Datetime
@@ -79,21 +78,22 @@ def distinct_records(
     every = ", ".join(f"v{place}" for place in range(len(names)))
     table = f"(SELECT {wanted} FROM {source.name})"
     if slow:
-        table = _hold(source, "sourdine_rows", f"FROM {table}")
+        rows_kept = source.keep(f"FROM {table}")
+        table = rows_kept.name
     rows, distinct = source.ask(f"SELECT count(*), approx_count_distinct(hash({every})) FROM {table}")[0]
     if rows >= _REPEATED * distinct:
-        table = _hold(source, "sourdine_records", f"SELECT {every}, count(*) AS n FROM {table} GROUP BY ALL")
+        records_kept = source.keep(f"SELECT {every}, count(*) AS n FROM {table} GROUP BY ALL")
+        table = records_kept.name
     else:
         table = f"(SELECT {every}, 1 AS n FROM {table})"
     every_column = " UNION ALL ".join(
         f"SELECT DISTINCT {place} AS p, v{place} AS v FROM {table} WHERE v{place} IS NOT NULL"
         for place in range(len(names))
     )
-    known = _hold(
-        source,
-        "sourdine_values",
-        f"SELECT p, v, row_number() OVER (PARTITION BY p ORDER BY v) - 1 AS c FROM ({every_column})",
+    values_kept = source.keep(
+        f"SELECT p, v, row_number() OVER (PARTITION BY p ORDER BY v) - 1 AS c FROM ({every_column})"
     )
+    known = values_kept.name
     listed = source.columns(f"SELECT p, v FROM {known} ORDER BY p, c")
     values = [[str(v) for v in listed["v"][listed["p"] == place]] for place in range(len(names))]
     codes = ", ".join(
@@ -107,15 +107,6 @@ def distinct_records(
     answer = source.columns(f"SELECT {codes}, n FROM {table} g {joins}")
     raw = [answer[f"c{place}"].astype(np.int64) for place in range(len(names))]
     return values, raw, answer["n"].astype(np.int64)
-
-
-def _hold(source: Source, name: str, question: str) -> str:
-    """What to call an answer that is needed several times: a table on a connection of our own."""
-    connection = source.engine.own if isinstance(source.engine, InDuckDB) else None
-    if connection is None:
-        return f"({question})"
-    connection.execute(f"CREATE TEMP TABLE {name} AS {question}")
-    return name
 
 
 def _text(source: Source, name: str) -> str:

@@ -119,6 +119,14 @@ class OneOfMany:
         """What it raises."""
         return self.whole.failures
 
+    def connect(self) -> None:
+        """Make sure that a question can be asked."""
+        self.whole.connect()
+
+    def digest(self) -> str:
+        """Return what tells the table from another."""
+        return self.whole.digest()
+
     def ask(self, sql: str, side_tables: SideTables = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question."""
         return self.all.rows(sql, side_tables, self.number)

@@ -37,6 +37,13 @@ _ALONE = {
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
 }
+_TRUSTING = "statistics_propagation,filter_pushdown"
+"""Optimizers that answer by the least and the greatest value which a file states of a column.
+
+Polars and PyArrow leave NaN out of both, though the engine sorts it above every number: a comparison would be
+decided for NaN by what other records hold. Conditions ask first whether a float is finite
+(`Dialect.compared`), which no optimizer decides that way; without these two there is nothing to decide by.
+"""
 _PREFIX, _LOCK = "sourdine-spill-", "lock"
 _places = itertools.count()
 
@@ -50,6 +57,7 @@ def closed_connection(
         texts = ", ".join(DUCKDB.literal(str(each)) for each in listed)
         connection.execute(f"SET {name} = [{texts}]::VARCHAR[]")
     connection.execute("SET enable_external_file_cache = false")  # what is read is not kept
+    connection.execute(f"SET disabled_optimizers = '{_TRUSTING}'")
     connection.execute("SET pandas_analyze_sample = 0")  # else types are guessed from what is held
     connection.execute("SET python_enable_replacements = false")  # no name is a variable of the program
     connection.execute("SET enable_external_access = false")
@@ -61,17 +69,22 @@ def spilling_connection() -> "duckdb.DuckDBPyConnection":
     """A new connection that spills in private and installs nothing, for relations that people are given."""
     import duckdb
 
-    folder = _spilling(os.getpid())
-    if not folder.is_dir():  # somebody tidied up
-        _spilling.cache_clear()
-        folder = _spilling(os.getpid())
-    place = folder / str(next(_places))
+    place = spills_in(os.getpid()) / str(next(_places))
     connection = duckdb.connect(config={**_ALONE, "temp_directory": str(place)})
     # where Python is asked line by line it is on; a notebook that cannot draw it refuses, and has it off
     with contextlib.suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = false")
     weakref.finalize(connection, _forget, place).atexit = False
     return connection
+
+
+def spills_in(process: int) -> Path:
+    """Return the folder of a process, made again if somebody tidied up."""
+    folder = _spilling(process)
+    if not folder.is_dir():
+        _spilling.cache_clear()
+        folder = _spilling(process)
+    return folder
 
 
 @cache

@@ -1,15 +1,20 @@
 """Where a table lives, and how it is asked: DuckDB, for files and for frames in memory."""
 
 import contextlib
+import hashlib
 import itertools
+import os
+import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from numpy.typing import NDArray
 
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.engines.connections import Connections, Database
 from sourdine.frames.engines.dialect import DUCKDB, Dialect
 
 if TYPE_CHECKING:
@@ -19,6 +24,8 @@ SideTables = Mapping[str, Mapping[str, NDArray[Any]]]
 """Small tables of ours that go along with a question, which knows them by these names."""
 NOTHING: SideTables = {}
 _numbers = itertools.count()
+_foreign = threading.RLock()
+_Fetched = TypeVar("_Fetched")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +61,12 @@ class TableEngine(Protocol):
     def failures(self) -> tuple[type[Exception], ...]:
         """What it raises; its words may tell about records."""
 
+    def connect(self) -> None:
+        """Make sure that a question can be asked, so that what prevents it is raised before a charge."""
+
+    def digest(self) -> str:
+        """Return what tells this table from another, by which it is and not by what it holds."""
+
     def ask(self, sql: str, side_tables: SideTables = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question, as exact Python numbers."""
 
@@ -66,24 +79,28 @@ class TableEngine(Protocol):
 
 @dataclass(frozen=True)
 class InDuckDB:
-    """A relation of DuckDB, on a connection of our own or of its owner.
+    """A relation of DuckDB, on connections of our own or on the one of its owner.
 
-    What must be looked at to read it, such as the length of a file, waits for the first question: `prepare`.
     Times of UTC that had a zone are `instants`. It may hold fewer columns than the table has; `names` are
     those of all.
     """
 
     relation: "duckdb.DuckDBPyRelation" = field(repr=False)
-    connection: "duckdb.DuckDBPyConnection | None" = field(default=None, repr=False)
-    keep_alive: object = field(default=None, repr=False)
-    prepare: Callable[[], None] | None = field(default=None, repr=False)
+    connections: Connections | None = field(default=None, repr=False)
     names: Sequence[str] = ()
     instants: frozenset[str] = frozenset()
     name: str = "sourdine_source"
+    process: int = field(default_factory=os.getpid, repr=False)
 
     def __post_init__(self) -> None:
         if not self.names:
             object.__setattr__(self, "names", tuple(self.relation.columns))
+
+    @classmethod
+    def of(cls, connections: Connections, instants: frozenset[str] = frozenset()) -> Self:
+        """Return the table of a database of our own."""
+        database = connections.database
+        return cls(database.relation, connections, names=database.names, instants=instants)
 
     @property
     def dialect(self) -> Dialect:
@@ -97,6 +114,11 @@ class InDuckDB:
 
         return (duckdb.Error,)
 
+    @property
+    def connection(self) -> "duckdb.DuckDBPyConnection | None":
+        """The connection of our own that others are made from; None for a relation of somebody else's."""
+        return None if self.connections is None else self.connections.database.connection
+
     @cached_property
     def types(self) -> Mapping[str, str]:
         """The type of each column that can be asked about."""
@@ -106,49 +128,66 @@ class InDuckDB:
             for name, kind in kinds.items()
         }
 
+    def connect(self) -> None:
+        """Make sure that a question can be asked, so that what prevents it is raised before a charge."""
+        if self.connections is not None:
+            self.connections.connect()
+        elif self.process != os.getpid():
+            # its owner's connection has threads that a fork lacks, and would wait for them
+            raise InvalidParameter(
+                "A relation of DuckDB must be asked in the process that opened it, and this one was forked "
+                "from that. Open the relation and the table here."
+            )
+
+    def digest(self) -> str:
+        """Return what tells this table from another."""
+        if self.connections is not None:
+            return self.connections.digest()
+        return hashlib.sha256(repr((self.process, id(self.relation))).encode()).hexdigest()
+
     def ask(self, sql: str, side_tables: SideTables = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question."""
-        return self._answer(sql, side_tables).fetchall()
+        return self._answer(sql, side_tables, lambda answer: answer.fetchall())
 
     def columns(self, sql: str, side_tables: SideTables = NOTHING) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays, masked where a cell is NULL."""
-        return self._answer(sql, side_tables).fetchnumpy()
+        return self._answer(sql, side_tables, lambda answer: answer.fetchnumpy())
 
     def keep(self, sql: str, side_tables: SideTables = NOTHING) -> AnswerTable:
-        """The answer in a table of a connection of our own, which may spill to the disk.
+        """The answer in a table of a database of our own, which may spill to the disk.
 
-        On another's connection nothing is made: the question is asked again each time.
+        It is in memory like a temporary table, but every connection sees it. On another's connection nothing
+        is made: the question is asked again each time.
         """
-        if self.own is None:
+        if self.connections is None:
             return AnswerTable(f"({sql})")
         table = AnswerTable(f"sourdine_answer_{next(_numbers)}")
-        self._answer(f"CREATE TEMP TABLE {table.name} AS {sql}", side_tables)
-        weakref.finalize(table, _drop, self.own, table.name).atexit = False
+        self._answer(f"CREATE TABLE {table.name} AS {sql}", side_tables, lambda answer: None)
+        weakref.finalize(table, _drop, self.connections.database, table.name).atexit = False
         return table
 
-    @cached_property
-    def own(self) -> "duckdb.DuckDBPyConnection | None":
-        """The connection, if it is our own, once the table can be read there."""
-        if self.prepare is not None:
-            self.prepare()
-        return self.connection
-
-    def _answer(
-        self, sql: str, side_tables: SideTables
-    ) -> "duckdb.DuckDBPyRelation | duckdb.DuckDBPyConnection":
-        """The answer of the engine; a connection of our own knows the table by its name."""
+    def _answer(self, sql: str, side_tables: SideTables, fetch: Callable[[Any], _Fetched]) -> _Fetched:
+        """What is fetched of the answer, on a connection that no other question uses before that."""
         tables = {name: dict(columns) for name, columns in side_tables.items()}
-        if self.own is not None:
-            for name, columns in tables.items():
-                self.own.register(name, columns)
-            return self.own.execute(sql)
-        # on a connection that is not ours, what is lent is found by the names of variables where it is asked
-        here = {"relation": self.relation, "name": self.name, "sql": sql}
-        answer: duckdb.DuckDBPyRelation | None = eval("relation.query(name, sql)", tables, here)
-        assert answer is not None
-        return answer
+        if self.connections is not None:
+            with self.connections.question() as connection:
+                for name, columns in tables.items():
+                    connection.register(name, columns)
+                answer = fetch(connection.execute(sql))
+                for name in tables:
+                    connection.unregister(name)
+                return answer
+        # On a connection that is not ours, what is lent is found by the names of variables where it is asked.
+        # Which relations share a connection is not known, so no two of them are asked at once.
+        with _foreign:
+            here = {"relation": self.relation, "name": self.name, "sql": sql}
+            return fetch(eval("relation.query(name, sql)", tables, here))
 
 
-def _drop(connection: "duckdb.DuckDBPyConnection", name: str) -> None:
+def _drop(database: Database, name: str) -> None:
+    if database.process != os.getpid():
+        return
     with contextlib.suppress(Exception):  # a connection that is closed has dropped it
+        connection = database.take()
         connection.execute(f"DROP TABLE IF EXISTS {name}")
+        database.put(connection)

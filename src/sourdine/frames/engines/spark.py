@@ -1,6 +1,7 @@
 """A PySpark DataFrame: questions in its SQL go to its cluster, and only their small answers come back."""
 
 import contextlib
+import hashlib
 import logging
 import re
 import secrets
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.errors import InvalidParameter
 from sourdine.frames.engines.dialect import Dialect
 from sourdine.frames.engines.engine import NOTHING, AnswerTable, SideTables
 from sourdine.frames.engines.types import NUMERAL, Family, family
@@ -196,6 +198,21 @@ class InSpark:
 
             kinds.append(Py4JError)
         return tuple(kinds)
+
+    def connect(self) -> None:
+        """Make sure that the session has the table, so that what prevents it is raised before a charge."""
+        try:
+            with self._lending("", NOTHING):
+                self._session.table(self.name).schema  # noqa: B018 (which asks the session)
+        except Exception:
+            raise InvalidParameter(
+                "The session of Spark must be the one that the table was opened in, and still run. Open the "
+                "table again."
+            ) from None
+
+    def digest(self) -> str:
+        """Return what tells this table from another: a name that no other has."""
+        return hashlib.sha256(self.name.encode()).hexdigest()
 
     def ask(self, sql: str, side_tables: SideTables = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question."""
