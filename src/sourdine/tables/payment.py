@@ -83,6 +83,7 @@ def admit(plan: DeclaredPlan, table: Source | DeclaredTable) -> Source:
             "The table was opened with other declarations than the plan was made with. "
             "The plan's distances may be too short for it. Open it with the plan's schema and unit."
         )
+    table.engine.connect()  # what prevents a question is raised here, and not after the charge
     return table
 
 

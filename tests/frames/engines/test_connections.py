@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import Schema, Source, open_source
 from sourdine.frames.engines import closed
 from sourdine.frames.engines.engine import InDuckDB
@@ -216,3 +216,12 @@ def test_what_cannot_be_looked_at_is_looked_at_again(tmp_path: Path) -> None:
     (tmp_path / "away").rename(tmp_path / "rows.csv")
     source.engine.connect()
     assert _count(source, 9) == 9
+
+
+def test_a_closed_database_is_missed_before_a_charge(tmp_path: Path) -> None:
+    source = _source("pandas", tmp_path)
+    assert isinstance(source.engine, InDuckDB)
+    assert source.engine.connection is not None
+    source.engine.connection.close()
+    with pytest.raises(SourdineError, match="must be open"):
+        source.engine.connect()

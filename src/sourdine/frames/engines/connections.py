@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames.engines.closed import spills_in
 
 if TYPE_CHECKING:
@@ -105,7 +105,12 @@ class Connections:
                     _forked.append(known)
                 self._database, self._state = self._again(known), state
             database = self._database
-        database.put(database.take())
+        try:
+            database.put(database.take())
+        except Exception:  # an engine has many, and its text may quote a record
+            raise SourdineError(
+                "The table's connection must be open, and cannot be used. Open the table again."
+            ) from None
 
     @contextlib.contextmanager
     def question(self) -> "Iterator[duckdb.DuckDBPyConnection]":
