@@ -9,7 +9,7 @@ from sourdine.cli.plan import SpecFile
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson, number
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.format import counted
+from sourdine.core.format import counted, written
 
 if TYPE_CHECKING:
     from sourdine.tables.bounds import BoundsPlan, FoundBounds
@@ -66,6 +66,7 @@ def bounds(
         neighbours=Neighbours(specification.privacy.neighbours),
         outside=outside,
         confidence=specification.privacy.confidence,
+        caveats=specification.table.text.caveats,
     )
     promise = {"epsilon": str(search.epsilon), "unit": search.unit.name, "neighbours": str(search.neighbours)}
     if plan:
@@ -73,7 +74,7 @@ def bounds(
             show.document({**promise, "column": column, "outside": outside, "records_off": search.off})
             return
         show.say(
-            f"Bounds of {show.one_line(column)} at epsilon {float(search.epsilon):g} for each "
+            f"Bounds of {show.one_line(column)} at epsilon {written(search.epsilon)} for each "
             f"{show.one_line(search.unit.name)}, {search.neighbours} neighbours. Nothing was read or spent."
         )
         show.say(search.words + _worth(search, specification.table.size))

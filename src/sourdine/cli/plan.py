@@ -11,7 +11,7 @@ import typer
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, SourdineError
-from sourdine.core.format import plain
+from sourdine.core.format import plain, written
 
 if TYPE_CHECKING:
     from sourdine.tables import Answers, Forecast, ReleasePlan, Specification
@@ -69,7 +69,7 @@ def plan(
             "names and types of its columns were not looked at."
         )
     if error is not None:
-        show.say(f"To release at it, write epsilon = {float(release_plan.privacy.epsilon):g} in {spec}.")
+        show.say(f"To release at it, write epsilon = {written(release_plan.privacy.epsilon)} in {spec}.")
     if twin is not None:
         show.line()
         show.say(

@@ -10,6 +10,7 @@ from sourdine.cli.release import plain, print_payment, print_quality, publish
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import parse
 
 
 def sql(
@@ -44,10 +45,9 @@ def sql(
     block = {"name": name, "sql": text}
     changes: dict[str, object] = {"queries": (block,)}
     if epsilon is not None:
-        try:
-            number = float(epsilon)
-        except ValueError:
-            raise InvalidParameter("The epsilon must be a number, such as 0.5.") from None
+        number = parse(epsilon)
+        if number is None:
+            raise InvalidParameter("The epsilon must be a number, such as 0.5 or 1/3.")
         privacy = specification.privacy.model_dump() | {"epsilon": number}
         changes["privacy"] = type(specification.privacy).model_validate(privacy)
     specification = specification.model_copy(update=changes)

@@ -22,6 +22,7 @@ from sourdine.collector.tokens.blind import read_public
 from sourdine.core import check
 from sourdine.core.codec import unambiguous
 from sourdine.core.disk import unreadable
+from sourdine.core.distributions import float_above
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import shorten_up
 from sourdine.local.question import Question
@@ -118,7 +119,7 @@ class Announcement:
     @property
     def report_epsilon(self) -> float:
         """What one report reveals at most."""
-        return float(self.question.oracle.spend.loss().epsilon)
+        return float_above(self.question.oracle.spend.loss().epsilon)
 
     @property
     def device_epsilon(self) -> float:

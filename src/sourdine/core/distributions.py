@@ -133,6 +133,15 @@ def float_above(number: Fraction | float) -> float:
     return nearest if nearest >= number else math.nextafter(nearest, math.inf)
 
 
+def float_below(number: Fraction | float) -> float:
+    """Return the greatest float that is not above a number.
+
+    >>> float_below(Fraction(1, 10)) <= Fraction(1, 10)
+    True
+    """
+    return -float_above(-number)
+
+
 def response_odds(epsilon: float) -> tuple[float, float]:
     """The probabilities of binary randomized response at epsilon: of the truth, and of the other answer.
 

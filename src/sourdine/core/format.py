@@ -22,6 +22,19 @@ def parse(text: str) -> Fraction | None:
     return Fraction(text) if _FORM.fullmatch(text) else None
 
 
+def written(number: Fraction) -> str:
+    """Return a number so that `parse` reads the very same one.
+
+    >>> written(Fraction(1, 2)), written(Fraction(1, 3)), written(Fraction(3))
+    ('0.5', '1/3', '3')
+    """
+    short = plain(float(number)) if abs(number) < _LONG else str(number)
+    for text in (short, repr(float(number))):
+        if parse(text) == number:
+            return text
+    return str(number)
+
+
 def shorten_up(number: float, digits: int = 4) -> str:
     """A few digits that are not below the number.
 

@@ -225,7 +225,7 @@ _EXACT = "Fitted inside a cross-validation, whose exact scores are not private."
 def budget_of(estimator: PrivateEstimator, neighbours: Neighbours) -> FitBudget:
     """What the declared epsilon and delta allow."""
     owner = type(estimator).__name__
-    epsilon = float(check.positive(owner, "epsilon", estimator.epsilon, _MOST_EPSILON))
+    epsilon = check.positive(owner, "epsilon", estimator.epsilon, _MOST_EPSILON)  # exact, as a ledger has it
     delta = float(check.inside(owner, "delta", estimator.delta, 0, 1))  # Gaussian noise needs one
     return FitBudget(ConcentratedBudget.within(epsilon, delta).limit, neighbours)
 

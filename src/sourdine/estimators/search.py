@@ -94,7 +94,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         owner = type(self).__name__
         bits = seeded_or_system(self, self.random_state)
         held = check.inside(owner, "holdout", self.holdout, 0, 1)
-        epsilon = float(check.positive(owner, "epsilon", self.epsilon, 1 << 20))
+        epsilon = check.positive(owner, "epsilon", self.epsilon, 1 << 20)
         delta = float(check.inside(owner, "delta", self.delta, 0, 1))
         ends = None if is_classifier(self.estimator) else self._ends()
         rows = matrix(self, X, reset=True)

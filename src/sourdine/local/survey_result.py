@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from sourdine.core.distributions import float_above
 from sourdine.local.estimate import Counts, Estimate, Floats
 from sourdine.local.oracle import FrequencyOracle
 from sourdine.local.poisoning import Reach, Sign, attackers_reach, has_reach, signs_of_periods
@@ -87,7 +88,7 @@ def _head(question: Question, reports: int, confidence: float) -> dict[str, obje
         "specification": question.fingerprint,
         "reports": reports,
         "confidence": confidence,
-        "epsilon": float(question.oracle.spend.loss().epsilon),
+        "epsilon": float_above(question.oracle.spend.loss().epsilon),
     }
 
 

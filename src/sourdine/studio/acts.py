@@ -187,6 +187,7 @@ def _find_bounds(sheet: Sheet, asked: Asked) -> Sequence[Edit]:
         unit=specification.unit,
         neighbours=Neighbours(specification.privacy.neighbours),
         confidence=specification.privacy.confidence,
+        caveats=specification.table.text.caveats,
     )
     search.check_size(specification.table.size, "")
     source = open_column(specification.places, search, specification.table.text)

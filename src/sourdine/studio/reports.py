@@ -27,7 +27,6 @@ from sourdine.report.pages.verdict import verdict_page
 from sourdine.report.verdict import ReleaseVerdict, judge
 from sourdine.studio.folder import Folder
 from sourdine.studio.values import read_number
-from sourdine.tables.record import other_payment
 
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 _RUN = Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=15)
@@ -69,7 +68,7 @@ def verdict_on(folder: Folder, name: str) -> tuple[ReleaseVerdict, Verification,
         raise InvalidParameter(f"There is no release {name} in this folder.")
     paid_by = _ledger_of(folder, verify_release(place).certificate.ledger)
     verification = verify_release(place, ledger=None if paid_by is None else folder.inside(paid_by))
-    return judge(verification, others=other_payment(verification)), verification, paid_by
+    return judge(verification), verification, paid_by
 
 
 def verdict_report(folder: Folder, name: str, base: str) -> Page:

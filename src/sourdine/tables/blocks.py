@@ -1,13 +1,15 @@
 """The blocks of a specification as people write them: with blanks, and with words of earlier versions."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import parse, written
 from sourdine.core.text.toml import read_toml
 from sourdine.frames.columns import as_tuples
 from sourdine.frames.mistakes import Declared
@@ -81,6 +83,28 @@ def read_blocks(path: Path) -> dict[str, Any]:
         ) from None
 
 
+def _read_exactly(number: Any) -> Any:
+    """Read a ratio such as 1/3 as the number that it stands for, and a short one as a file writes it."""
+    exact = parse(number) if isinstance(number, str) and "/" in number else number
+    if not isinstance(exact, Fraction):
+        return number
+    if exact.denominator == 1:
+        return int(exact)
+    return exact if "/" in written(exact) else float(exact)
+
+
+Exact = Annotated[
+    int | float | Fraction,
+    BeforeValidator(_read_exactly),
+    PlainSerializer(
+        lambda number: written(number) if isinstance(number, Fraction) else number,
+        return_type=int | float | str,
+        when_used="json",
+    ),
+]
+"""A number that is written without rounding: 0.5, or "1/3" where no decimal is the same."""
+
+
 class PrivacyBlock(Declared):
     """Whom the release protects, how much, and what pays for it."""
 
@@ -90,7 +114,7 @@ class PrivacyBlock(Declared):
     max_groups: int = Field(default=1, ge=1, le=1 << 20)
     neighbours: str = "add-remove"
     ledger: str | None = Field(default=None, min_length=1)
-    epsilon: int | float = Field(gt=0, le=1 << 20)
+    epsilon: Exact = Field(gt=0, le=1 << 20)
     delta: float | None = Field(default=None, gt=0, lt=1)
     selection_delta: float | None = Field(default=None, gt=0, lt=1)
     confidence: float = Field(default=0.95, gt=0, lt=1)

@@ -12,12 +12,13 @@ import numpy as np
 from pydantic import ValidationError
 
 from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.ledger.making import exact
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.format import counted
+from sourdine.core.format import counted, written
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.frames.columns import Real
 from sourdine.frames.expressions.kinds import decimal
@@ -63,12 +64,13 @@ class BoundsPlan:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     outside: float = 0.01
     confidence: float = 0.95
+    caveats: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.column:
             raise check.fail("bounds", "column", "be a column's name", self.column)
-        exact = check.positive("bounds", "epsilon", self.epsilon, 1 << 10)
-        object.__setattr__(self, "epsilon", exact)
+        meant = exact("bounds", "epsilon", self.epsilon)  # ten times 0.1 are 1, as in the ledger that pays
+        check.keep(self, epsilon=check.positive("bounds", "epsilon", meant, 1 << 10))
         if self.kind not in LADDERS:
             raise check.fail("bounds", "kind", "be integer or real", self.kind)
         outside = check.between("bounds", "outside", self.outside, Fraction(1, 10**6), Fraction(1, 2))
@@ -83,7 +85,8 @@ class BoundsPlan:
     def declared(self) -> dict[str, str]:
         """What is looked for, for the ledger and the certificate."""
         inside = f"{self.kind}, all but {self.outside:g} of the records inside"
-        return {f"bounds of {self.column}": inside}
+        reading = {"reading": " ".join(self.caveats)} if self.caveats else {}
+        return {f"bounds of {self.column}": inside} | reading
 
     @property
     def remedy(self) -> None:
@@ -167,7 +170,7 @@ class FoundBounds(Release):
     def found(self) -> str:
         """Where the bounds come from, for the certificates of later releases."""
         line = "" if self.receipt is None else f", line {self.receipt.number} of its ledger"
-        return f"privately, for epsilon {float(self.plan.epsilon):g}{line}"
+        return f"privately, for epsilon {written(self.plan.epsilon)}{line}"
 
     @property
     def declared(self) -> dict[str, object]:
@@ -181,7 +184,7 @@ def find_bounds(
     column: str,
     *,
     unit: PrivacyUnit | str,
-    epsilon: Fraction | float,
+    epsilon: Fraction | float | str,
     ledger: Ledger | Path | str,
     kind: Kind | None = None,
     outside: float = 0.01,
@@ -200,12 +203,13 @@ def find_bounds(
     whose = PrivacyUnit(name=unit) if isinstance(unit, str) else unit
     plan = BoundsPlan(
         column=column,
-        epsilon=epsilon,
+        epsilon=epsilon,  # type: ignore[arg-type]
         kind="real" if kind is None else kind,
         unit=whose,
         neighbours=neighbours,
         outside=outside,
         confidence=confidence,
+        caveats=TextFormat.read(text).caveats,
     )
     plan.check_size(size, "To pay all the same, leave out the size.")
     source = open_column(table, plan, text)
@@ -251,7 +255,7 @@ def release_bounds(
         receipt=receipt,
         confidence=plan.confidence,
         secure=bool(getattr(bits, "secure", False)),
-        notes=(plan.words,),
+        notes=(plan.words, *plan.caveats),
         declarations=plan.declared,
     )
 

@@ -1,17 +1,21 @@
-"""Where the records of a release came from, by names alone."""
+"""Where the records of a release came from, by names alone, and how they were read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sourdine.frames.joins import Join
+from sourdine.frames.opening import AS_IT_IS
+from sourdine.frames.text.format import TextFormat
 
 _UNNAMED = "table"
 
 
 @dataclass(frozen=True)
 class TableOrigin:
-    """The names of a table's files, and the public tables beside it; a frame has no name of its own.
+    """The names of a table's files, the public tables beside it, and how texts are read.
+
+    A frame has no name of its own.
 
     >>> TableOrigin.of(["data/2024.csv", "data/2025.csv"]).names
     ('2024.csv', '2025.csv')
@@ -19,12 +23,13 @@ class TableOrigin:
 
     names: tuple[str, ...] = (_UNNAMED,)
     joins: tuple[Join, ...] = ()
+    text: TextFormat = AS_IT_IS
 
     @classmethod
-    def of(cls, source: object, joins: Sequence[Join] = ()) -> "TableOrigin":
+    def of(cls, source: object, joins: Sequence[Join] = (), text: TextFormat = AS_IT_IS) -> "TableOrigin":
         """The origin of what a table was made of."""
         listed = source if isinstance(source, list | tuple) and source else [source]
-        return cls(tuple(_name(each, _UNNAMED) for each in listed), tuple(joins))
+        return cls(tuple(_name(each, _UNNAMED) for each in listed), tuple(joins), text)
 
     @property
     def joined(self) -> dict[str, object]:

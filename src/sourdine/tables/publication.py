@@ -28,7 +28,12 @@ def specification_of(plan: ReleasePlan, origin: TableOrigin, ledger: Place | Non
     unit, privacy = plan.unit, plan.privacy
     return Specification.read(
         {
-            "table": {"source": origin.names, "size": plan.size, "checked": plan.checked},
+            "table": {
+                **origin.text.model_dump(exclude_defaults=True),
+                "source": origin.names,
+                "size": plan.size,
+                "checked": plan.checked,
+            },
             "privacy": {
                 "unit": unit.name,
                 "column": unit.column,
@@ -36,7 +41,7 @@ def specification_of(plan: ReleasePlan, origin: TableOrigin, ledger: Place | Non
                 "max_groups": unit.max_groups,
                 "neighbours": str(plan.neighbours),
                 "ledger": None if ledger is None else name_of(str(ledger)),
-                "epsilon": float(privacy.epsilon),
+                "epsilon": privacy.epsilon,
                 "delta": privacy.delta,
                 "selection_delta": privacy.selection_delta or None,
                 "confidence": plan.confidence,

@@ -19,7 +19,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.address import Place, place_of
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, OldWord
-from sourdine.core.format import plain
+from sourdine.core.format import plain, written
 from sourdine.core.text.notation import in_files
 from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.files import ENDINGS, TEXT, check_ending
@@ -240,6 +240,7 @@ class Specification(Declared):
                 each for each in self._hierarchies.values() if each.column not in block.leave_out
             ),
             checked=self.table.checked,
+            caveats=self.table.text.caveats,
         )
 
     @in_files()
@@ -264,6 +265,7 @@ class Specification(Declared):
             neighbours=Neighbours(self.privacy.neighbours),
             block=self.series,
             confidence=self.privacy.confidence,
+            caveats=self.table.text.caveats,
         )
 
     @property
@@ -370,11 +372,11 @@ class Specification(Declared):
             privacy = self._declared if self.queries == NO_QUERIES else self._planned_privacy
             small = f" --delta {plain(declaration.delta)}" if privacy.squared and declaration.delta else ""
             small += f" --selection-delta {plain(privacy.selection_delta)}" if privacy.selection_delta else ""
-            budget = declaration.epsilon if epsilon is None else float(epsilon)
+            budget = decimal(declaration.epsilon) if epsilon is None else epsilon
             raise InvalidParameter(
                 f"There is no ledger {path}. If it was moved, name its new place: another one is another "
                 f"budget. If there was none, make it with: sourdine ledger create {quote(str(path))} "
-                f"--epsilon {budget:g}{small} --unit {quote(declaration.unit)} --neighbours "
+                f"--epsilon {written(budget)}{small} --unit {quote(declaration.unit)} --neighbours "
                 f"{declaration.neighbours}"
             )
         return Ledger.open(path)

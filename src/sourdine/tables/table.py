@@ -108,10 +108,10 @@ class Table(Viewable):
             "schema": schema,
             "size": None if size is None else check.integer("Table", "size", size, 1, 1 << 40),
             "neighbours": check.member("Table", "neighbours", neighbours, Neighbours),
-            "text": TextFormat.read(text),
+            "text": (read_as := TextFormat.read(text)),
             "joins": public,
             "checked": bool(checked),
-            "origin": TableOrigin.of(source, public),
+            "origin": TableOrigin.of(source, public, read_as),
             "source": open_joined(source, schema, public, others, text=text),
         }.items():
             object.__setattr__(self, name, value)
@@ -221,6 +221,7 @@ class Table(Viewable):
             neighbours=self.neighbours,
             block=series if isinstance(series, SeriesBlock) else SeriesBlock.read(series),
             confidence=confidence,
+            caveats=self.text.caveats,
         )
 
     def _query(self, question: object) -> "tuple[Query, tuple[str, ...]]":
@@ -308,6 +309,7 @@ class Table(Viewable):
             ),
             size=self.size,
             checked=self.checked,
+            caveats=self.text.caveats,
         )
         check_source(synthetic_plan, self)
         return synthetic_plan
@@ -374,7 +376,7 @@ class Table(Viewable):
         column: str,
         *,
         unit: PrivacyUnit | str,
-        epsilon: Fraction | float,
+        epsilon: Fraction | float | str,
         ledger: "Ledger | Path | str",
         kind: Literal["integer", "real"] | None = None,
         outside: float = 0.01,

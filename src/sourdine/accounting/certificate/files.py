@@ -47,6 +47,7 @@ class Deviance(StrEnum):
     SIGNATURES = "signatures unreadable"
     UNPAID = "payment not confirmed"
     ANOTHER_RELEASE = "of another release"
+    CONTRADICTED = "not as stated"
 
 
 @dataclass(frozen=True, kw_only=True)

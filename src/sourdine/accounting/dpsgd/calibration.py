@@ -10,6 +10,7 @@ from sourdine.accounting.pld.accountant import PLD
 from sourdine.accounting.rdp.accountant import Renyi
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
+from sourdine.core.distributions import float_below
 from sourdine.core.loss import PrivacyLoss
 
 _CLOSE = 1e-4  # how much more noise than the least may be taken, relative
@@ -97,7 +98,7 @@ class _Budget:
     """An (epsilon, delta) that repeated losses stay within, or not."""
 
     def __init__(self, epsilon: float, delta: float) -> None:
-        self.epsilon = float(check.positive("training", "epsilon", epsilon, 2**20))
+        self.epsilon = float_below(check.positive("training", "epsilon", epsilon, 2**20))  # never beyond it
         self.delta = float(check.inside("training", "delta", delta, 0, 1))
         self._whole = PLD(width=1e-3 * min(1.0, self.epsilon))
         self._moments = Renyi()

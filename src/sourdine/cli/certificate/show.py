@@ -49,7 +49,6 @@ def show(
     from sourdine.accounting.certificate import verify_release
     from sourdine.report.pages.verdict import verdict_page
     from sourdine.report.verdict import Light, judge
-    from sourdine.tables.record import other_payment
 
     many = check.integer("certificate show", "pairs", pairs, 0, _MOST_PAIRS)
     output.check_page(html)
@@ -67,7 +66,7 @@ def show(
             watch=lambda stretches: output.progress("auditing the plan", stretches),
         )
 
-    verdict = judge(verification, others=other_payment(verification), audit=audit if many else None)
+    verdict = judge(verification, audit=audit if many else None)
     if html is not None:
         output.keep(verdict_page(verdict, verification).html(), html)
     if as_json:

@@ -34,12 +34,12 @@ def sign(
     from sourdine.accounting.certificate import SigningKey, verify_release
     from sourdine.accounting.certificate.signatures import add_signature, check_name
     from sourdine.accounting.certificate.signatures import sign as sign_content
-    from sourdine.tables.record import other_payment
+    from sourdine.report.verdict import wrong_of
 
     if name is not None:
         check_name(name)
     verification = verify_release(path, ledger=ledger)
-    wrong = [*verification.discrepancies, *other_payment(verification)]
+    wrong = wrong_of(verification)
     if wrong:
         raise LedgerError(
             f"This release is not as it was published, so it is not signed: {wrong[0].words} To see all that "

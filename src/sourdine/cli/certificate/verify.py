@@ -41,10 +41,10 @@ def verify(
     sourdine certificate verify people-release --ledger people.ledger
     """
     from sourdine.accounting.certificate import verify_release
-    from sourdine.tables.record import other_payment
+    from sourdine.report.verdict import wrong_of
 
     verification = verify_release(path, ledger=ledger, keys=read_keys(key))
-    wrong = (*verification.discrepancies, *other_payment(verification))
+    wrong = wrong_of(verification)
     if as_json:
         show.document(_plain(verification, wrong))
     else:

@@ -96,7 +96,11 @@ class PlanOptions:
 
     def level(self, owner: str) -> float | None:
         """The budget, if one is stated."""
-        return None if self.epsilon is None else float(number(owner, "epsilon", self.epsilon, *EPSILON))
+        if self.epsilon is None:
+            return None
+        from sourdine.core.distributions import float_below
+
+        return float_below(number(owner, "epsilon", self.epsilon, *EPSILON))  # never beyond a third
 
     def plan(self, owner: str, recipe: "Recipe") -> "TrainingPlan":
         """The plan, with the epochs of a recipe where nothing says how long the run is."""

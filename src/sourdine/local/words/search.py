@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core import check
+from sourdine.core.distributions import float_above
 from sourdine.core.late import betainc, ndtr
 from sourdine.local.oracle import Bytes
 from sourdine.local.question import Question
@@ -116,7 +117,7 @@ def words_document(question: Question, findings: WordFindings) -> dict[str, obje
         "reports": findings.reports,
         "whole_word_reports": findings.whole,
         "confidence": findings.confidence,
-        "epsilon": float(question.oracle.spend.loss().epsilon),
+        "epsilon": float_above(question.oracle.spend.loss().epsilon),
         "false_rate": findings.false_rate,
         "least_share": findings.threshold,
         "words": [

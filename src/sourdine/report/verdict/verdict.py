@@ -29,11 +29,12 @@ from sourdine.report.verdict.checks import (
 )
 from sourdine.report.verdict.facts import Fact, assumptions, facts, title_of
 from sourdine.tables import ReleasePlan
-from sourdine.tables.record import NAME, Record
+from sourdine.tables.record import NAME, Record, other_payment
 
 _LINE, _NARROW = 100, 50  # characters
 _MOST_EPSILON = 1 << 20
 
+_OF_FILES = 3  # checks of files, signature and payment, whose failures are listed one by one
 _ENGINES = {".parquet": "parquet", ".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson"}
 
 Audit = Callable[[ReleasePlan, str], PlanAudit]  # of a plan, on the engine of this name
@@ -131,16 +132,16 @@ class ReleaseVerdict:
 def judge(
     verification: Verification,
     *,
-    others: Sequence[Discrepancy] = (),
     audit: Audit | None = None,
 ) -> ReleaseVerdict:
     """Weigh all that is known of a release.
 
-    `others` is what is wrong besides. `audit` replays made-up tables through its plan; without it that check
+    `audit` replays made-up tables through its plan; without it that check
     is open. Nothing is read from files that are not as they were published.
     """
     certificate = verification.certificate
     record, plan, trouble = _record(verification)
+    others = other_payment(verification)
     result, hindrance = _audit(plan, record, audit)
     explanation = None
     if math.isfinite(certificate.epsilon) and certificate.epsilon <= _MOST_EPSILON:
@@ -166,6 +167,21 @@ def judge(
         ),
         assumptions=assumptions(certificate, plan),
         explanation=explanation,
+    )
+
+
+def wrong_of(verification: Verification) -> tuple[Discrepancy, ...]:
+    """Return all that is wrong with a release: there is something exactly where its verdict is red.
+
+    Made-up tables are not replayed, which takes its time, so an audit that fails is not among it.
+    """
+    known = (*verification.discrepancies, *other_payment(verification))
+    verdict = judge(verification)
+    said = {each.name for each in verdict.checks[:_OF_FILES]} if known else set()
+    failed = [each for each in verdict.with_outcome(CheckOutcome.FAILED) if each.name not in said]
+    return (
+        *known,
+        *(Discrepancy(kind=Deviance.CONTRADICTED, name=each.name, words=each.words) for each in failed),
     )
 
 

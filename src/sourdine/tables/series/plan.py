@@ -91,6 +91,7 @@ class SeriesPlan:
     neighbours: Neighbours
     block: SeriesBlock
     confidence: float = 0.95
+    caveats: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check.keep(self, confidence=check.confidence("a series", self.confidence))
@@ -273,7 +274,8 @@ class SeriesPlan:
     @property
     def declared(self) -> dict[str, str]:
         """All that the series rests on, as the ledger notes it."""
-        return {"series": declared_text(self)}
+        reading = {"reading": " ".join(self.caveats)} if self.caveats else {}
+        return {"series": declared_text(self)} | reading
 
     @property
     def remedy(self) -> str | None:
@@ -289,6 +291,7 @@ class SeriesPlan:
             f"{calendar.name(block.periods)}, paid once: {self.privacy.words} for each {self.unit.name}, who "
             f"counts {block.participation.words}. {self.choice.words(block.views)}"
             + "".join(f" {each.words(self.unit.name, block.period)}" for each in self.key_choices)
+            + "".join(f" {each}" for each in self.caveats)
         )
 
 

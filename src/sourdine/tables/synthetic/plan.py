@@ -61,6 +61,7 @@ class SyntheticPlan:
     size: int | None = None
     hierarchies: tuple[Hierarchy, ...] = ()
     checked: bool = False
+    caveats: tuple[str, ...] = ()
     chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -328,7 +329,8 @@ class SyntheticPlan:
             else {}
         )
         block = self.block.model_dump_json(exclude_defaults=True)
-        return {"synthetic table": block} | rows | left | levels | checked | columns
+        reading = {"reading": " ".join(self.caveats)} if self.caveats else {}
+        return {"synthetic table": block} | reading | rows | left | levels | checked | columns
 
     @property
     def remedy(self) -> str:
@@ -362,7 +364,7 @@ class SyntheticPlan:
     @property
     def notes(self) -> tuple[str, ...]:
         """What somebody who reads the result must know."""
-        notes = []
+        notes = list(self.caveats)
         if self.unit.column is not None:
             notes.append(
                 f"The table describes each {self.unit.name} by one of its different records: it is a table "
