@@ -1,7 +1,10 @@
-"""What a statement of a source document is: where it stands, in its own words and in English."""
+"""The statements of the source documents that are judged here, in their own words and in English."""
 
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 
 class Standing(StrEnum):
@@ -50,3 +53,15 @@ class PublishedStatement:
     claim: str  # in a few words
     published: str  # what is printed; what only follows from it says so
     question: bool = False  # left open by the source itself: answered here, and not judged
+
+
+def _read_statements() -> Iterator[PublishedStatement]:
+    with Path(__file__).with_name("statements.toml").open("rb") as file:
+        for described in tomllib.load(file)["source"]:
+            statements = described.pop("statement")
+            source = SourceDocument(**described)
+            yield from (PublishedStatement(source=source, **each) for each in statements)
+
+
+STATEMENTS = {each.name: each for each in _read_statements()}
+SOURCES = tuple(dict.fromkeys(each.source for each in STATEMENTS.values()))
