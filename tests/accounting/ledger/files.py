@@ -63,7 +63,7 @@ def in_old_form(path: Path, old: Path, version: int = 1) -> sqlite3.Connection:
     connection.executescript(_OLD_TABLES)
     with closing(sqlite3.connect(path)) as newer:
         terms = newer.execute("SELECT * FROM terms").fetchall()
-        lines = newer.execute("SELECT * FROM lines").fetchall()
+        lines = newer.execute("SELECT number, content, total, fingerprint FROM lines").fetchall()
     connection.executemany("INSERT INTO terms VALUES (?, ?)", terms)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.executemany("INSERT INTO lines VALUES (?, ?, ?, ?)", lines)

@@ -111,7 +111,7 @@ def test_a_link_to_an_older_form_shows_no_old_total(path: Path, tmp_path: Path) 
     assert Path(f"{old}-wal").stat().st_size
     store = Ledger.open(link)._store
     assert isinstance(store, FileStore)
-    assert store._needs_look() is False
+    assert store._look is False
     assert Ledger.open(link).status().blocks == 3
     connection.close()
 

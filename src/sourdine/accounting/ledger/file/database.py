@@ -12,8 +12,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from time import monotonic, sleep
 
 from sourdine.accounting.ledger.chain import START, LedgerLine, Mark, fingerprint
+from sourdine.accounting.ledger.file import guard
 from sourdine.accounting.ledger.file.names import BESIDE, resolve
 from sourdine.accounting.ledger.gate import GATE
 from sourdine.accounting.ledger.problems import explain
@@ -22,20 +24,28 @@ from sourdine.core.errors import LedgerError
 
 APPLICATION = 0x536F7264  # "Sord", in the header of the file
 BACKUP = 0x536F7263  # "Sorc": software that does not know backups will not take one for a ledger
-VERSION = 3
-"""The newest form that is understood.
+MARKED, VERSION = 3, 4
+"""The first form that has a mark, and the newest that is understood.
 
-Forms 1 and 2 (with deltas) had a write-ahead log and no mark. They are read as they are, and brought to
-form 3 by the first charge. Software that knows no mark must not charge a file that has one.
+Forms 1 and 2 (with deltas) had a write-ahead log and no mark. Form 3 was charged under SQLite's own locks,
+which a reader can drop. Older forms are read as they are, and brought to form 4 by the first charge. Software
+that knows no mark, or no guard, must not charge a file of form 4.
 """
 _OLDEST = (3, 37, 0)  # the first SQLite that knows strict tables
-_TABLES = """
+_PAUSE = 0.001  # seconds between two looks whether others have left a new file
+_PATIENCE = 60.0  # seconds to wait for those who look at a new file
+COLUMNS = "number, content, total, fingerprint"
+_GUARDED = "form INTEGER GENERATED ALWAYS AS (4) VIRTUAL"
+"""A column that takes no room. A program of an earlier version that has had the file open since it was of form 3
+does not look at the form again; its statements count the columns of a line, and so they fail."""
+_TABLES = f"""
 CREATE TABLE terms (content TEXT NOT NULL, fingerprint TEXT NOT NULL) STRICT;
 CREATE TABLE lines (
     number INTEGER PRIMARY KEY,
     content TEXT NOT NULL,
     total TEXT NOT NULL,
-    fingerprint TEXT NOT NULL
+    fingerprint TEXT NOT NULL,
+    {_GUARDED}
 ) STRICT;
 CREATE TRIGGER terms_stay BEFORE UPDATE ON terms BEGIN SELECT RAISE(ABORT, 'the terms never change'); END;
 CREATE TRIGGER terms_last BEFORE DELETE ON terms BEGIN SELECT RAISE(ABORT, 'the terms never change'); END;
@@ -59,10 +69,14 @@ CREATE TRIGGER lines_end BEFORE INSERT ON lines BEGIN SELECT RAISE(ABORT, 'a bac
 _as_text = partial(str, encoding="utf-8", errors="replace")  # what is damaged is read, and then does not fit
 
 
-def connect(path: Path, *, look: bool = False) -> sqlite3.Connection:
+def connect(
+    path: Path, *, look: bool = False, guarded: bool = False, log: bool = False
+) -> sqlite3.Connection:
     """A connection that does not wait for others: whoever holds it must let a fork pass meanwhile.
 
-    With `look`, as if nobody could change the file.
+    With `look`, as if nobody could change the file; with `guarded`, as if nobody else had it, which a guard
+    must see to whenever the connection is used. With a `log` too, its index is in memory: beside the file it
+    needs locks.
     """
     if sqlite3.sqlite_version_info < _OLDEST:
         raise LedgerError(
@@ -71,11 +85,15 @@ def connect(path: Path, *, look: bool = False) -> sqlite3.Connection:
             "newer SQLite."
         )
     query = "?mode=ro&immutable=1" if look else "?mode=rw"
+    if guarded and guard.VFS:
+        query += f"&vfs={guard.VFS}"
     connection = sqlite3.connect(
         f"{path.as_uri()}{query}", uri=True, timeout=0, isolation_level=None, check_same_thread=False
     )
     connection.text_factory = _as_text
     try:
+        if log and guard.VFS:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA fullfsync = ON")  # on macOS the disk is asked too, not only the system
     except BaseException:
@@ -99,11 +117,19 @@ def header(connection: sqlite3.Connection) -> tuple[int, int]:
     return int(application), int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def bring_up(connection: sqlite3.Connection, newest: Mark) -> None:
-    """Give an older form its mark, in a transaction that is open; its log is gone already."""
-    for statement in _statements(_MARK):
-        connection.execute(statement)
-    connection.execute("INSERT INTO mark VALUES (?, ?)", newest)
+def take_log_away(path: Path) -> None:
+    """Put the lines of a write-ahead log into the file; the guard must have it alone."""
+    with closing(connect(path, guarded=True, log=True)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+
+
+def bring_up(connection: sqlite3.Connection, version: int, newest: Mark) -> None:
+    """Make the newest form of an older one, in a transaction that is open; its log is gone already."""
+    if version < MARKED:
+        for statement in _statements(_MARK):
+            connection.execute(statement)
+        connection.execute("INSERT INTO mark VALUES (?, ?)", newest)
+    connection.execute(f"ALTER TABLE lines ADD COLUMN {_GUARDED}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -152,7 +178,7 @@ def create(
             connection.execute(statement)
         connection.execute("INSERT INTO terms VALUES (?, ?)", (terms, fingerprint("", terms)))
         connection.execute("INSERT INTO mark VALUES (?, ?)", START)
-        connection.executemany("INSERT INTO lines VALUES (?, ?, ?, ?)", lines)
+        connection.executemany(f"INSERT INTO lines ({COLUMNS}) VALUES (?, ?, ?, ?)", lines)
         if backup:
             connection.execute(_NO_MORE)
         if move:
@@ -178,13 +204,31 @@ def _new_file(path: Path) -> Iterator[sqlite3.Connection]:
     except OSError as problem:
         raise explain("write", path, problem) from problem
     try:
-        with GATE.inside(), closing(connect(place)) as connection:
+        with GATE.inside(), _alone_with(place), closing(connect(place, guarded=True)) as connection:
             yield connection
     except BaseException as problem:
         place.unlink(missing_ok=True)
         if isinstance(problem, sqlite3.Error):
             raise explain("write", path, problem) from problem
         raise
+
+
+@contextmanager
+def _alone_with(path: Path) -> Iterator[None]:
+    """Keep others out of a new file, once those who look at it have left."""
+    held, until = guard.Guard(path), monotonic() + _PATIENCE
+    try:
+        while True:
+            try:
+                held.take(_PATIENCE)
+                break
+            except guard.Busy:
+                if monotonic() > until:
+                    raise
+                sleep(_PAUSE)
+        yield
+    finally:
+        held.close()
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -7,25 +7,26 @@ itself, and a backup refuses new lines too.
 import os
 import sqlite3
 import threading
-from contextlib import closing
 from pathlib import Path
 from time import monotonic, sleep
 
 from sourdine.accounting.ledger import problems
 from sourdine.accounting.ledger.chain import Build, LedgerLine, Mark, Row, mark_of, next_line
 from sourdine.accounting.ledger.file import database, names
+from sourdine.accounting.ledger.file.guard import Busy, Guard
 from sourdine.accounting.ledger.gate import GATE
 from sourdine.accounting.ledger.store import Store
 from sourdine.core.errors import LedgerError
 from sourdine.core.text.notation import either
 
 _PAUSE = 0.0002  # seconds between two tries to commit
-_NEWEST = "SELECT * FROM lines ORDER BY number DESC LIMIT 2"
+_READERS = 1.0  # seconds in which those who read are waited for, and no fork may pass
+_NEWEST = f"SELECT {database.COLUMNS} FROM lines ORDER BY number DESC LIMIT 2"
 _NEWEST_AND_MARK = f"SELECT * FROM ({_NEWEST}) UNION ALL SELECT number, '', '', fingerprint FROM mark"
-_AFTER = "SELECT * FROM lines WHERE number > ? AND number <= ? ORDER BY number LIMIT ?"
+_AFTER = f"SELECT {database.COLUMNS} FROM lines WHERE number > ? AND number <= ? ORDER BY number LIMIT ?"
+_INSERT = f"INSERT INTO lines ({database.COLUMNS}) VALUES (?, ?, ?, ?)"
 _TURNS: dict[Path, threading.RLock] = {}
-"""Threads take turns at a file, whoever opened it: before SQLite 3.41 one could read while another puts a
-file in order that a crash left half-written."""
+"""Threads take turns at a file, whoever opened it, and need not ask the system for it."""
 
 
 class FileStore(Store[sqlite3.Connection]):
@@ -40,7 +41,8 @@ class FileStore(Store[sqlite3.Connection]):
         super().__init__(path, place, _TURNS.setdefault(place, threading.RLock()))
         self._place: Path = place
         self._ready: sqlite3.Connection | None = None  # the connection, once seen to be fit for charges
-        self._identity = (0, 0)
+        self._guard: Guard | None = None  # open as long as the connection is, and held while it is used
+        self._has_log = False  # as older forms have it
         self._version = database.VERSION
         self._look = False  # a connection that sees no later change, good for one look
 
@@ -57,12 +59,12 @@ class FileStore(Store[sqlite3.Connection]):
         if self.is_backup:
             raise problems.backup(self.path)
         if self._ready is not connection:
-            self._bring_up(connection)
+            connection = self._bring_up(connection)
         connection.execute("BEGIN IMMEDIATE")
         last = self._newest(connection)
         content, total = build(last)
         line = next_line(mark_of(last), content, total)
-        connection.execute("INSERT INTO lines VALUES (?, ?, ?, ?)", line)
+        connection.execute(_INSERT, line)
         self._commit(connection, line)
         self._checked = (line, last.fingerprint if last else "")
         self._remember(line)
@@ -85,35 +87,54 @@ class FileStore(Store[sqlite3.Connection]):
                 raise self._after_failure(line, problem) from problem
 
     def _after_failure(self, line: LedgerLine, problem: Exception) -> LedgerError:
-        """What is known of a line whose commit failed: SQLite may have finished it, or taken it back."""
-        self.let_go()
+        """What is known of a line whose commit failed: SQLite may have finished it, or taken it back.
+
+        The guard stays, so that nobody else is at the file before this is known.
+        """
+        self._disconnect()
         try:
-            rows = (
-                self._connect()
-                .execute("SELECT fingerprint FROM lines WHERE number = ?", (line.number,))
-                .fetchall()
-            )
-        except (*problems.FAILURES, LedgerError):
+            self._connection = database.connect(self._place, guarded=True)
+            rows = self._connection.execute(
+                "SELECT fingerprint FROM lines WHERE number = ?", (line.number,)
+            ).fetchall()
+        except problems.FAILURES:
+            self._disconnect()
             return problems.unknown(self.path, line.number, problem)
         if (line.fingerprint,) in rows:
             return problems.recorded(self.path, line.number, problem)
         return problems.explain("write", self.path, problem)
 
-    def _bring_up(self, connection: sqlite3.Connection) -> None:
-        """See that the file has no log, as other software may give it, and a mark: older forms have none."""
+    def _bring_up(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        """See that the file has no log, as other software may give it, and is of the newest form."""
         if not os.access(self._place, os.W_OK):
             raise problems.explain("write", self.path, PermissionError("permission denied"))
+        if self._has_log:
+            connection = self._take_log_away()
         connection.execute("PRAGMA journal_mode = DELETE")
         if self._version < database.VERSION:
             connection.execute("BEGIN IMMEDIATE")
-            if database.header(connection)[1] < database.VERSION:
-                database.bring_up(connection, mark_of(self._newest(connection)))
+            self._version = database.header(connection)[1]
+            if self._version < database.VERSION:
+                database.bring_up(connection, self._version, mark_of(self._newest(connection)))
             connection.execute("COMMIT")
             self._version = database.VERSION
         self._ready = connection
+        return connection
+
+    def _take_log_away(self) -> sqlite3.Connection:
+        """Put the log into the file, which nobody else may have open now; a connection that knows of none."""
+        self._disconnect()  # which removes the log where no other connection has it
+        if self._log().exists():
+            raise Busy
+        self._guard = Guard(self._place)
+        self._guard.take(self._short_patience)
+        database.take_log_away(self._place)
+        self._has_log = False
+        self._connection = database.connect(self._place, guarded=True)
+        return self._connection
 
     def _end(self, connection: sqlite3.Connection) -> tuple[list[Row], Mark | None]:
-        if self._version < database.VERSION:
+        if self._version < database.MARKED:
             return connection.execute(_NEWEST).fetchall(), None
         *rows, mark = connection.execute(_NEWEST_AND_MARK).fetchall() or [()]
         if not mark:
@@ -125,7 +146,7 @@ class FileStore(Store[sqlite3.Connection]):
 
     def _retire(self, connection: sqlite3.Connection, end: Mark, move: str) -> None:
         if self._ready is not connection:
-            self._bring_up(connection)
+            connection = self._bring_up(connection)
         connection.execute("BEGIN IMMEDIATE")
         live = database.header(connection)[0] == database.APPLICATION  # now: others may move it too
         if not live or mark_of(self._newest(connection)) != end:
@@ -151,8 +172,16 @@ class FileStore(Store[sqlite3.Connection]):
 
     def let_go(self) -> None:
         GATE.holders.discard(self)
-        if self._connection is not None:
-            connection, self._connection, self._ready = self._connection, None, None
+        guard, self._guard = self._guard, None
+        try:
+            self._disconnect()
+        finally:
+            if guard is not None:
+                guard.close()
+
+    def _disconnect(self) -> None:
+        connection, self._connection, self._ready = self._connection, None, None
+        if connection is not None:
             connection.close()
 
     def _look_again(self) -> None:
@@ -160,14 +189,22 @@ class FileStore(Store[sqlite3.Connection]):
             raise LedgerError(f"The ledger {self.path} changed while it was read. Try again.")
 
     def _settle(self) -> None:
-        """Leave no transaction open, and no connection that keeps an older form from being brought up."""
-        connection = self._connection
-        if connection is not None and (connection.in_transaction or self._version < database.VERSION):
+        """Leave no transaction open, no connection that keeps a log from being taken away, and no lock."""
+        if self._guard is None or self._connection is None or self._connection.in_transaction:
             self.let_go()
+        else:
+            self._guard.give_back()
 
     def _connect(self) -> sqlite3.Connection:
+        """The connection, with the file locked for one use: alone if it may be written, else with readers."""
         try:
-            identity = names.identify(self._place)
+            if self._guard is None:
+                names.identify(self._place)
+                GATE.holders.add(self)
+                self._guard = self._new_guard()
+            if self._guard is not None:
+                self._guard.take(self._short_patience)
+            identity = names.identify(self._place)  # which nobody changes while they wait for the lock
         except FileNotFoundError:
             raise LedgerError(
                 f"There is no ledger at {self.path}. Nothing was spent. If it was moved, name its new place. "
@@ -175,29 +212,46 @@ class FileStore(Store[sqlite3.Connection]):
             ) from None
         except OSError as problem:
             raise problems.explain("read", self.path, problem) from problem
-        if self._connection is None:
-            self._connection, self._identity = self._open(), identity
-            GATE.holders.add(self)
-        elif identity != self._identity:
+        if self._guard is not None and identity != self._guard.identity:
             self.let_go()
             raise LedgerError(
                 f"The file at {self.path} is no longer the ledger that was opened. Nothing was spent. "
                 "Open it again."
             )
+        if self._connection is None:
+            self._connection = self._open()
         else:
             database.forget_pages(self._connection)
         return self._connection
 
+    def _new_guard(self) -> Guard | None:
+        """A guard, or none for a file with a log: each of its connections holds a lock of SQLite while it is
+        open, and those of this process would be lost when the guard is closed.
+        """
+        self._has_log = self._log().exists()
+        if self._has_log:
+            return None
+        guard = Guard(self._place)
+        self._has_log = guard.has_log
+        if self._has_log:  # and nobody has it open
+            guard.close()
+            return None
+        return guard
+
+    @property
+    def _short_patience(self) -> float:
+        return min(_READERS, self.patience)
+
     def _open(self) -> sqlite3.Connection:
         """A connection to a ledger, recognised before anything is written.
 
-        The header is read through SQLite: opening the file beside it and closing it again would drop the
-        locks that other connections of this process hold.
+        With a log, or where the file may only be read, SQLite takes its own locks.
         """
         names.refuse_mounted(self._place)
-        self._look = self._needs_look()
+        self._look = self._has_log and not self._may_write() and not self._log_holds_lines()
+        guarded = self._guard is not None and self._guard.is_writable
         try:
-            connection = database.connect(self._place, look=self._look)
+            connection = database.connect(self._place, look=self._look, guarded=guarded)
             try:
                 self._recognise(*database.header(connection))
                 self._recognise_terms(str(connection.execute("SELECT fingerprint FROM terms").fetchone()))
@@ -214,24 +268,16 @@ class FileStore(Store[sqlite3.Connection]):
             raise
         return connection
 
-    def _needs_look(self) -> bool:
-        """Whether this is an older form, with an empty log, that may not be written here.
+    def _may_write(self) -> bool:
+        """Whether SQLite may write here; else it would make a log that belonged to somebody who does not."""
+        return os.access(self._place, os.W_OK) and os.access(self._place.parent, os.W_OK)
 
-        SQLite would make a log for nothing, which belonged to somebody other than those who write.
-        """
-        if os.access(self._place, os.W_OK) and os.access(self._place.parent, os.W_OK):
-            return False
-        try:
-            with closing(database.connect(self._place, look=True)) as connection:
-                application, version = database.header(connection)
-        except problems.FAILURES:
-            return False  # somebody is at it, or it is no ledger: to be found out in the usual way
-        old = application == database.APPLICATION and version < database.VERSION
-        return old and not self._log_holds_lines()
+    def _log(self) -> Path:
+        return Path(f"{self._place}-wal")
 
     def _log_holds_lines(self) -> bool:
         try:
-            return Path(f"{self._place}-wal").stat().st_size > 0
+            return self._log().stat().st_size > 0
         except FileNotFoundError:
             return False
         except OSError as problem:
