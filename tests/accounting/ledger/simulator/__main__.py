@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 from tests.accounting.ledger.simulator import actor, server
-from tests.accounting.ledger.simulator.disk import Watched
 from tests.accounting.ledger.simulator.mends import MENDS
 from tests.accounting.ledger.simulator.processes import Links
 from tests.accounting.ledger.simulator.world import STYLES, empty_ledgers, one_schedule
@@ -42,7 +41,7 @@ def _options() -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace, ground: "server.Ground | None") -> int:
-    watched = Watched(actor.hook)
+    watched = actor.watch()
     if not watched.install():
         print("SQLite cannot be watched here.")
         return 3

@@ -7,6 +7,7 @@ A process is a group of threads with a memory of its own, within one true proces
 true child. One that is killed lets nothing more reach the disk, and forgets everything.
 """
 
+import fcntl
 import os
 import pickle
 import signal
@@ -23,7 +24,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from sourdine.accounting.ledger import Ledger, gate, ledger, store
-from sourdine.accounting.ledger.file import database, names
+from sourdine.accounting.ledger.file import database, guard, names
 from sourdine.accounting.ledger.file import store as file_store
 from sourdine.accounting.ledger.server import store as server_store
 from sourdine.accounting.spend import Spend
@@ -31,7 +32,7 @@ from sourdine.core.distance import Distance
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Geometric
-from tests.accounting.ledger.simulator.disk import PASS, WRITE_FAILED, Act, Order
+from tests.accounting.ledger.simulator.disk import PASS, WRITE_FAILED, Act, Order, Watched
 
 PARTS = 8
 """A charge is of so many eighths of epsilon."""
@@ -40,6 +41,7 @@ _MOST = 1 << 18  # bytes of a message
 _SECONDS = 300  # and then a child ends, whatever became of the world
 _PATIENCE = 50  # pauses, and then a ledger is told that its minute is over
 _here = threading.local()
+_watched: list[Watched] = []
 around = SimpleNamespace(now=0.0, mounted=(), dying=False)
 """What every thread sees: the clock, what is mounted by itself, and whether its process is being killed."""
 
@@ -77,6 +79,15 @@ class Memory:
         """Have the code use it, now that a thread of this process goes on."""
         file_store._TURNS, store._MARKS = self._turns, self._seen
         store.GATE = file_store.GATE = server_store.GATE = database.GATE = self.gate  # type: ignore[attr-defined]
+
+
+def _read(path: str, process: object) -> None:
+    """What a copy or a hash does in another thread of a process: POSIX locks on the file go with it."""
+    with suppress(FileNotFoundError):
+        Path(path).read_bytes()
+        for watched in _watched:
+            if watched.locks is not None:
+                watched.locks.drop(path, process)
 
 
 class Channel:
@@ -145,6 +156,8 @@ class Actor:
         self._done = []
         self._steps, self._until, order, around.now, around.mounted = self._channel.receive()
         self.memory.install()
+        if order.reads:
+            _read(order.reads, self.memory)
         return order
 
     def _live(self) -> None:
@@ -261,6 +274,18 @@ def hook(act: Act) -> Order:
     return actor.act(act)
 
 
+def watch() -> Watched:
+    """What SQLite asks of the world from now on."""
+
+    def process() -> object:
+        actor: Actor | None = getattr(_here, "actor", None)
+        return actor and actor.memory
+
+    watched = Watched(hook, process)
+    _watched.append(watched)
+    return watched
+
+
 class _Clock(datetime):
     @classmethod
     def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
@@ -272,10 +297,19 @@ def install(without: Callable[[], None]) -> None:
     threads = SimpleNamespace(Condition=Lock, RLock=Lock, get_ident=threading.get_ident)
     for module in (gate, store, file_store, server_store):
         module.threading = threads  # type: ignore[attr-defined]
-    for module in (store, file_store):
+    for module in (store, file_store, guard, database):
         module.sleep = _sleep  # type: ignore[attr-defined]
         module.monotonic = _monotonic  # type: ignore[attr-defined]
     ledger.datetime = _Clock  # type: ignore[attr-defined]
+    change = guard._set
+
+    def ask(handle: int, kind: int, start: int, end: int) -> None:
+        """As SQLite's own locks are asked for."""
+        if kind != fcntl.F_UNLCK:
+            hook(Act("lock", ""))
+        change(handle, kind, start, end)
+
+    guard._set = ask
     tell, mount, identify = sys.unraisablehook, names._mount, names.identify
     names._mount = lambda path: -1 if str(path) in around.mounted else mount(path)
 

@@ -2,7 +2,8 @@
 
 Every act goes on to SQLite's functions for this system, unless the hook says otherwise: only what a disk may
 do is made up. Locks are made up too, where the processes are: within one true process SQLite before 3.41 may
-read a file that another thread is putting in order.
+read a file that another thread is putting in order. As with POSIX locks, a process has no lock left on a file
+when any descriptor of it is closed there. A ledger's guard has true locks: each belongs to its descriptor.
 """
 
 import ctypes
@@ -10,9 +11,12 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_int, c_int64, c_void_p, cast
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+
+from sourdine.accounting.ledger.file import guard
 
 OK = 0
 WRITE_FAILED = sqlite3.SQLITE_IOERR_WRITE
@@ -41,6 +45,7 @@ class Order(NamedTuple):
     code: int = OK
     length: int = -1
     deadly: bool = False  # the process ends here, after what is done
+    reads: str = ""  # a file that another thread of the process opens, reads and closes meanwhile
 
 
 PASS = Order()
@@ -53,11 +58,20 @@ class Locks:
     def __init__(self) -> None:
         self._levels: dict[tuple[int, int], dict[int, int]] = {}  # by file and handle
         self._files: dict[int, tuple[int, int]] = {}
+        self._owners: dict[int, object] = {}
 
-    def add(self, handle: int, path: str) -> None:
-        """A handle of a file, whatever its name."""
+    def add(self, handle: int, path: str, owner: object) -> None:
+        """A handle of a file, whatever its name, that a process has opened."""
         held = Path(path).stat()
         self._files[handle] = held.st_dev, held.st_ino
+        self._owners[handle] = owner
+
+    def drop(self, path: str, owner: object) -> None:
+        """A process has closed another descriptor of a file."""
+        held = Path(path).stat()
+        levels = self._levels.get((held.st_dev, held.st_ino), {})
+        for handle in [each for each in levels if self._owners.get(each) is owner]:
+            del levels[handle]
 
     def others(self, handle: int) -> int:
         """The highest lock that somebody else has."""
@@ -88,6 +102,7 @@ class Locks:
     def remove(self, handle: int) -> None:
         """A handle is closed."""
         self._levels.get(self._files.pop(handle, (0, 0)), {}).pop(handle, None)
+        self._owners.pop(handle, None)
 
 
 class _Methods(Structure):
@@ -129,11 +144,12 @@ _kept: list[object] = []  # what SQLite holds pointers to
 class Watched:
     """The functions that SQLite calls instead of its own, here and in processes forked from this."""
 
-    def __init__(self, hook: Hook) -> None:
+    def __init__(self, hook: Hook, owner: Callable[[], object] = lambda: None) -> None:
         self._hook = hook
+        self._owner = owner  # the process that goes on now
         self.locks: Locks | None = Locks()  # none: those of the system
         self._paths: dict[int, str] = {}
-        self._tables: dict[int, _Methods] = {}
+        self._tables: dict[tuple[int, bool], _Methods] = {}
 
     def install(self) -> bool:
         """Have SQLite call them from now on; whether that works: Python may hold another library inside."""
@@ -147,20 +163,36 @@ class Watched:
         library.sqlite3_vfs_find.restype = POINTER(_System)
         library.sqlite3_vfs_find.argtypes = [c_char_p]
         library.sqlite3_vfs_register.argtypes = [c_void_p, c_int]
-        real = library.sqlite3_vfs_find(None)
-        self._system = cast(real, c_void_p).value
-        self._real_open, self._real_delete = _OPEN(real.contents.open), _DELETE(real.contents.delete)
-        system = _System.from_buffer_copy(real.contents)
-        system.name = b"watched"
-        ours = _OPEN(self._open), _DELETE(self._delete)
-        system.open, system.delete = (cast(each, c_void_p) for each in ours)
-        _kept.extend((system, ours))
-        library.sqlite3_vfs_register(byref(system), 1)
+        for name, vfs, makes_default in ((None, b"watched", 1), (b"unix-none", b"watched-none", 0)):
+            real = library.sqlite3_vfs_find(name)
+            system = _System.from_buffer_copy(real.contents)
+            opens, deletes = _OPEN(real.contents.open), _DELETE(real.contents.delete)
+            place = cast(real, c_void_p).value or 0
+            system.name = vfs
+            ours = (
+                _OPEN(partial(self._open, place, opens, has_locks=name is None)),
+                _DELETE(partial(self._delete, place, deletes)),
+            )
+            system.open, system.delete = (cast(each, c_void_p) for each in ours)
+            _kept.extend((system, ours))
+            library.sqlite3_vfs_register(byref(system), makes_default)
+        guard.VFS = "watched-none"
         with TemporaryDirectory() as folder, closing(sqlite3.connect(f"{folder}/a.db")) as connection:
             connection.execute("CREATE TABLE a (b)")
         return bool(self._paths)
 
-    def _open(self, system: int, name: int | None, file: int, flags: int, told: int) -> int:
+    def _open(
+        self,
+        place: int,
+        opens: Any,
+        system: int,
+        name: int | None,
+        file: int,
+        flags: int,
+        told: int,
+        *,
+        has_locks: bool,
+    ) -> int:
         path = cast(name, c_char_p).value if name else None
         known = path.decode() if path else ""
         order = self._hook(Act("open", known))
@@ -168,30 +200,30 @@ class Watched:
         if not order.done:
             held.methods = None
             return sqlite3.SQLITE_CANTOPEN
-        code = int(self._real_open(self._system, name, file, flags, told))
+        code = int(opens(place, name, file, flags, told))
         if code == OK and held.methods:
             self._paths[file] = known
-            if self.locks is not None and flags & _MAIN:
-                self.locks.add(file, known)
-            held.methods = ctypes.pointer(self._table(held.methods))
+            if self.locks is not None and flags & _MAIN and has_locks:
+                self.locks.add(file, known, self._owner())
+            held.methods = ctypes.pointer(self._table(held.methods, has_locks))
         return order.code or code
 
-    def _delete(self, system: int, name: bytes, waits: int) -> int:
+    def _delete(self, place: int, deletes: Any, system: int, name: bytes, waits: int) -> int:
         order = self._hook(Act("delete", name.decode(), waits=bool(waits)))
-        return _carried_out(order, lambda: self._real_delete(self._system, name, waits))
+        return _carried_out(order, lambda: deletes(place, name, waits))
 
-    def _table(self, methods: Any) -> _Methods:
+    def _table(self, methods: Any, has_locks: bool) -> _Methods:
         """SQLite's table of functions for a file, with ours for what is watched."""
-        place = ctypes.addressof(methods.contents)
-        if place not in self._tables:
-            table = self._tables[place] = _Methods.from_buffer_copy(methods.contents)
-            ours = self._watching(table)
+        key = ctypes.addressof(methods.contents), has_locks  # journals have the table of files without locks
+        if key not in self._tables:
+            table = self._tables[key] = _Methods.from_buffer_copy(methods.contents)
+            ours = self._watching(table, has_locks)
             _kept.append(ours)
             for name, function in ours.items():
                 setattr(table, name, cast(function, c_void_p))
-        return self._tables[place]
+        return self._tables[key]
 
-    def _watching(self, table: _Methods) -> dict[str, Any]:
+    def _watching(self, table: _Methods, has_locks: bool) -> dict[str, Any]:
         write, truncate, sync = _WRITE(table.write), _TRUNCATE(table.truncate), _FLAG(table.sync)
         lock, unlock, close = _FLAG(table.lock), _FLAG(table.unlock), _CLOSE(table.close)
         check = _ANSWER(table.check_reserved)
@@ -213,15 +245,15 @@ class Watched:
             order = self._hook(Act("lock", self._paths[file]))
             if not order.done:
                 return order.code
-            return lock(file, level) if self.locks is None else self.locks.raise_to(file, level)
+            return self.locks.raise_to(file, level) if self.locks and has_locks else lock(file, level)
 
         def on_unlock(file: int, level: int) -> int:
-            if self.locks is None:
+            if self.locks is None or not has_locks:
                 return int(unlock(file, level))
             return int(_undisturbed(self.locks.lower_to, file, level))
 
         def on_check(file: int, answer: Any) -> int:
-            if self.locks is None:
+            if self.locks is None or not has_locks:
                 return int(check(file, answer))
             answer[0] = self.locks.others(file) >= _RESERVED
             return OK

@@ -11,7 +11,7 @@ from typing import Any
 
 from sourdine.accounting.ledger import balance, charge, gate, problems, store
 from sourdine.accounting.ledger.chain import LedgerLine
-from sourdine.accounting.ledger.file import database, names
+from sourdine.accounting.ledger.file import database, guard, names
 from sourdine.accounting.ledger.file import store as file_store
 from sourdine.accounting.ledger.server import problems as server_problems
 from sourdine.accounting.ledger.server import store as server_store
@@ -61,8 +61,8 @@ def _extra() -> None:
     """A commit does not wait until the journal is gone from the disk."""
     connect = database.connect
 
-    def less(path: Path, *, look: bool = False) -> sqlite3.Connection:
-        connection = connect(path, look=look)
+    def less(path: Path, **how: bool) -> sqlite3.Connection:
+        connection = connect(path, **how)
         connection.execute("PRAGMA synchronous = FULL")
         return connection
 
@@ -81,7 +81,7 @@ def _known() -> None:
     """Whatever fails, nothing was spent."""
 
     def say(held: file_store.FileStore, line: LedgerLine, problem: sqlite3.Error) -> Exception:
-        held.let_go()
+        held._disconnect()
         return problems.explain("write", held.path, problem)
 
     file_store.FileStore._after_failure = say  # type: ignore[assignment,method-assign]
@@ -102,8 +102,17 @@ def _symbolic_links() -> None:
     names.resolve = lambda path: path.absolute()
 
 
+def _guard() -> None:
+    """SQLite locks the file by itself, with locks that a reader drops."""
+    guard.VFS = ""
+    guard.Guard.take = lambda self, patience: None  # type: ignore[method-assign]
+
+
 def _journal() -> None:
-    """Lines are in a write-ahead log."""
+    """Lines are in a write-ahead log, which needs SQLite's own locks."""
+    _guard()
+    guard.Guard.has_log = False  # type: ignore[assignment,method-assign]
+    file_store.FileStore._log = lambda held: Path("/none")  # type: ignore[assignment,method-assign]
 
     class Logged(sqlite3.Connection):
         def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
@@ -151,6 +160,7 @@ def _doubt() -> None:
 
 MENDS: dict[str, Callable[[], None]] = {
     "": _nothing,
+    "guard": _guard,
     "fork": _fork,
     "threads": _threads,
     "hard links": _hard_links,
@@ -171,6 +181,7 @@ MENDS: dict[str, Callable[[], None]] = {
 ON_SERVER = {"key": "kill", "doubt": "kill", "what was seen": "copies", "clock": "clock"}
 """The same of mends that a server needs."""
 FOUND_IN = {
+    "guard": "kill",
     "fork": "forks",
     "threads": "kill",
     "hard links": "names",

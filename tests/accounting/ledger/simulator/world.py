@@ -127,7 +127,12 @@ class World:
                 self._resume(mind, self._order(mind))
 
     def _order(self, mind: Mind) -> Order:
-        """What becomes of the act before which a thread stands: mostly, it is done."""
+        """What becomes of the act before which a thread stands: mostly, it is done.
+
+        Another thread of its process may copy or hash the file meanwhile.
+        """
+        if self._chance.random() < 0.05:
+            return PASS._replace(reads=str(self._path))
         often = 0.06 if mind.verb not in ("sync", "delete") else 0.5 if self._second_is else 0.2
         if mind.state != "acting" or self._chance.random() > often:
             return PASS

@@ -22,16 +22,16 @@ from typing import Any
 
 from sourdine.accounting.ledger.file.names import Identity
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # on Windows a lock belongs to its handle, and SQLite's own is enough
-    fcntl = None  # type: ignore[assignment]
 
-VFS = "" if fcntl is None else "unix-none"
+LOCKS = os.name == "posix"
+"""Whether a guard locks the file; on Windows a lock belongs to its handle, and SQLite's own is enough."""
+VFS = "unix-none" if LOCKS else ""
 """The file system of SQLite for a file that a guard has locked; empty where SQLite locks by itself."""
 _PENDING, _SHARED, _END = 0x40000000, 0x40000002, 0x40000200
 """SQLite's bytes: PENDING, which keeps new readers out, RESERVED behind it, and 510 that readers share."""
-_BY_DESCRIPTION = sys.platform == "linux" and hasattr(fcntl, "F_OFD_SETLK")
+_BY_DESCRIPTION = sys.platform == "linux"
 _LAYOUT = "hhqqi0q"  # struct flock of Linux: type, whence, start, length, process
 _HELD = (errno.EAGAIN, errno.EACCES, errno.EWOULDBLOCK)
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -50,10 +50,10 @@ class Busy(sqlite3.OperationalError):
 
 
 class Guard:
-    """A descriptor of one file and the locks that it has; a process that was forked does not let go of them."""
+    """A descriptor of one file and the locks that it has, which a forked child does not let go of."""
 
     def __init__(self, path: Path) -> None:
-        flags = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY if fcntl is not None else 0
+        flags = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY if LOCKS else 0
         try:
             self._handle, self.is_writable = os.open(path, os.O_RDWR | flags), True
         except OSError as problem:
@@ -80,7 +80,7 @@ class Guard:
 
         Who already reads is waited for, and nobody new comes in meanwhile.
         """
-        if fcntl is None:
+        if not LOCKS:
             return
         if not self.is_writable:
             self._share()
