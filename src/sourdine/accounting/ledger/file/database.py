@@ -36,8 +36,8 @@ _PAUSE = 0.001  # seconds between two looks whether others have left a new file
 _PATIENCE = 60.0  # seconds to wait for those who look at a new file
 COLUMNS = "number, content, total, fingerprint"
 _GUARDED = "form INTEGER GENERATED ALWAYS AS (4) VIRTUAL"
-"""A column that takes no room. A program of an earlier version that has had the file open since it was of form 3
-does not look at the form again; its statements count the columns of a line, and so they fail."""
+"""A column that takes no room. A program of an earlier version that has had the file open since it was of
+form 3 does not look at the form again; its statements count the columns of a line, and so they fail."""
 _TABLES = f"""
 CREATE TABLE terms (content TEXT NOT NULL, fingerprint TEXT NOT NULL) STRICT;
 CREATE TABLE lines (

@@ -6,8 +6,8 @@ process then takes the journal of a charge that is under way for one that was cu
 
 So SQLite opens a ledger without locks (its `unix-none`), and a guard takes the very bytes that SQLite would
 lock, through a descriptor of its own. Its locks are open-file-description locks: they belong to that one
-descriptor, wherever else the file is opened and closed, and they exclude the POSIX locks of other software and
-of earlier versions as those exclude each other (https://sqlite.org/lockingv3.html). They are on the file
+descriptor, wherever else the file is opened and closed, and they exclude the POSIX locks of other software
+and of earlier versions as those exclude each other (https://sqlite.org/lockingv3.html). They are on the file
 itself, so a link or another mount of its folder leads to the same lock.
 """
 
