@@ -16,6 +16,7 @@ from sourdine.accounting.certificate import PublicKey, verify_release
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.registry import TABLE
 from sourdine.local import Question
+from sourdine.local.questionnaire import DeviceLedger, Questionnaire, QuestionnaireDevice
 from tests.golden.test_golden_0_1 import read, run, same, same_estimate
 
 KEPT = Path(__file__).parent / "0.2"
@@ -79,6 +80,28 @@ def test_a_device_reports_the_same_for_ever_in_either_format(tmp_path: Path, nam
     first = KEPT.parent / "0.1" / "local" / f"{name}.device.txt"
     sent, before = (path.read_text().splitlines() for path in (made, first))
     assert [line.split()[1] for line in sent] == [line.split()[1] for line in before]
+
+
+def test_a_questionnaire_that_names_no_oracles_asks_the_same_for_ever(tmp_path: Path) -> None:
+    here = KEPT / "questionnaire"
+    expected = read(here / "expected.json")
+    survey = Questionnaire.from_json(read(here / "questionnaire.json"))
+    assert survey.identity == expected["identity"]
+    assert survey.to_json() == read(here / "questionnaire.json")
+    asked = [question.to_json() for question in survey.questions]
+    assert asked == [read(here / f"question_{place}.json") for place in (1, 2)]
+    secret = bytes.fromhex((here / "device.key").read_text())
+    answers = [{"lunch": lunch, "way": way, "days": "3"} for lunch, way in (("yes", "bike"), ("no", "car"))]
+    answers.append({"lunch": "yes", "way": "bus", "days": "3"})
+    shutil.copy(here / "ledger.json", tmp_path / "ledger.json")
+    for ledger in (DeviceLedger(), DeviceLedger.open(tmp_path / "ledger.json")):
+        device = QuestionnaireDevice(survey, secret, ledger)
+        made = [
+            [[question.fingerprint, row.tobytes().hex()] for question, row in device.reports(each)]
+            for each in answers
+        ]
+        assert made == expected["reports"]
+        assert str(device.spent) == expected["spent"]
 
 
 def test_a_release_that_was_signed_stays_verified(tmp_path: Path) -> None:

@@ -170,3 +170,13 @@ def test_what_it_refuses() -> None:
         answering.reports(ANSWERS | {"way": "boat"})
     assert answering.spent == 0
     assert "secret=..." in repr(answering)
+
+
+def test_what_is_spent_is_of_the_whole_ledger(tmp_path: Path) -> None:
+    """A second questionnaire on the same ledger pays beside the first."""
+    path = tmp_path / "ledger.json"
+    QuestionnaireDevice(SPLIT, secret(5), DeviceLedger.open(path)).reports(ANSWERS)
+    second = QuestionnaireDevice(SAMPLE, secret(5), DeviceLedger.open(path))
+    assert second.spent == 2
+    second.reports(ANSWERS)
+    assert second.spent == DeviceLedger.open(path).spent == 3

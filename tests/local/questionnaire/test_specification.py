@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local.questionnaire import Item, Questionnaire, Way
+from sourdine.local import SUE
+from sourdine.local.choose import Choice
+from sourdine.local.questionnaire import Item, Questionnaire, Way, specification
 
 WAY, LUNCH, DAYS = (
     Item("way", ("foot", "bike", "bus")),
@@ -69,7 +71,7 @@ def test_it_survives_a_file_and_no_change_does() -> None:
     written = survey.to_json()
     assert Questionnaire.from_json(written) == survey
     assert Questionnaire.from_json(written).identity == survey.identity
-    damage: list[Any] = [{}, [], {"more": 1}, {"epsilon": "x"}, {"way": "both"}]
+    damage: list[Any] = [{}, [], {"more": 1}, {"epsilon": "x"}, {"way": "both"}, {"format": "other"}]
     for each in damage:
         wrong = written | each if each else each
         with pytest.raises(InvalidParameter, match="no questionnaire"):
@@ -97,3 +99,39 @@ def test_what_it_refuses(field: str, wrong: Any) -> None:
 def test_one_label_is_no_question() -> None:
     with pytest.raises(InvalidParameter, match="two labels"):
         office(items=(Item("a", ("x",)),))
+
+
+def test_a_file_names_its_oracles_so_a_later_choice_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = office(joint=(("way", "days"),)).to_json()
+    asked = Questionnaire.from_json(written).questions
+
+    def other(epsilon: Fraction, categories: int) -> Choice:
+        return Choice(SUE(epsilon=epsilon, categories=categories), "another choice")
+
+    monkeypatch.setattr(specification, "choose", other)
+    assert Questionnaire.from_json(written).questions == asked
+    again = office(joint=(("way", "days"),))
+    assert again.questions != asked
+    assert again.identity == Questionnaire.from_json(written).identity  # each device keeps its question
+
+
+def test_oracles_can_be_given_and_must_fit_the_budget() -> None:
+    each = office(given_way=Way.SAMPLE).report_epsilon(Way.SAMPLE)
+    fitting = tuple(SUE(epsilon=each, categories=len(item.labels)) for item in (WAY, LUNCH, DAYS))
+    assert [question.oracle for question in office(given_way=Way.SAMPLE, oracles=fitting).questions] == [
+        *fitting
+    ]
+    dear = (*fitting[:2], SUE(epsilon=each + Fraction(1, 1000), categories=3))
+    for wrong in (fitting[:2], (fitting[1], *fitting[1:]), dear, ("SUE",) * 3):
+        with pytest.raises(InvalidParameter) as refused:
+            office(given_way=Way.SAMPLE, oracles=wrong)
+        assert refused.value.name == "oracles"
+
+
+def test_two_questions_that_would_share_a_fingerprint_are_refused() -> None:
+    """Pairs ('a', 'b and c') and ('a and b', 'c') have one name: one report would count for both."""
+    labels = ("no", "yes")
+    items = tuple(Item(name, labels) for name in ("a", "b and c", "a and b", "c"))
+    with pytest.raises(InvalidParameter) as refused:
+        office(items=items, joint=(("a", "b and c"), ("a and b", "c")))
+    assert refused.value.name == "items"

@@ -54,9 +54,13 @@ class QuestionnaireDevice:
 
     @property
     def spent(self) -> Fraction:
-        """What its reports so far have revealed at most."""
-        identities = [question.identity for question in self.questionnaire.questions]
-        return self.payments.answers(identities) * self.questionnaire.report_epsilon(self.questionnaire.way)
+        """Epsilon of all reports that its ledger has paid for, also to other questionnaires."""
+        self.payments.price({question.identity: self._price for question in self.questionnaire.questions})
+        return self.payments.spent
+
+    @property
+    def _price(self) -> Fraction:
+        return self.questionnaire.report_epsilon(self.questionnaire.way)
 
     @property
     def earlier(self) -> tuple[Question, ...]:
@@ -84,7 +88,7 @@ class QuestionnaireDevice:
         values = [(question, int(question.values([label])[0])) for question, label in labels]
         rows = [Memo(question, self._secret).row(value) for question, value in values]
         claims = [
-            Claim(question.identity, self._tag(question, value), row.tobytes().hex())
+            Claim(question.identity, self._tag(question, value), row.tobytes().hex(), self._price)
             for (question, value), row in zip(values, rows, strict=True)
         ]
         paid = self.payments.settle(claims, self.questionnaire.changes)

@@ -1,6 +1,6 @@
 """What is asked, of whom how much: several items, some of them two together, within one epsilon."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -9,12 +9,13 @@ from itertools import product
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.mechanism import Mechanism
 from sourdine.local.choose import choose
 from sourdine.local.oracle import FrequencyOracle, digest
 from sourdine.local.question import Question
 from sourdine.mechanisms.randomized_response import MOST_EPSILON
 
-FORMAT = "sourdine questionnaire 1"
+FORMATS = {1: "sourdine questionnaire 1", 2: "sourdine questionnaire 2"}
 BESIDE = " | "
 """What stands between the labels of two items that are asked together."""
 _MOST_ITEMS, _MOST_CHANGES = 1000, 1 << 20
@@ -49,6 +50,10 @@ class Questionnaire:
     report of its own, so the budget is divided by it beforehand. The way is the one with the smaller forecast
     variance, unless it is given.
 
+    `oracles` has the frequency oracle of each question, in the order of `asks`; left out, `choose` takes
+    them. The file names them: a version of `choose` that took another oracle would make other questions of
+    the same file, and a device would pay for each of them again. A file of format 1 names none.
+
     >>> survey = Questionnaire(
     ...     name="office", epsilon=2, items=(Item("way", ("foot", "car")), Item("lunch", ("no", "yes")))
     ... )
@@ -62,6 +67,8 @@ class Questionnaire:
     joint: tuple[tuple[str, str], ...] = ()
     changes: int = 1
     given_way: Way | None = None
+    oracles: tuple[FrequencyOracle, ...] = ()
+    format: int = 2
 
     def __post_init__(self) -> None:
         owner = "Questionnaire"
@@ -81,8 +88,34 @@ class Questionnaire:
                 raise check.fail(owner, "joint", "be pairs of two different items", (one, other))
         if len({frozenset(pair) for pair in self.joint}) < len(self.joint):
             raise check.fail(owner, "joint", "name each pair once", self.joint)
+        if type(self.format) is not int or self.format not in FORMATS:
+            raise check.fail(owner, "format", "be 1 or 2", self.format)
+        for items in self.asks:
+            if len(_labels(items)) < 2:
+                raise InvalidParameter(
+                    f"The item '{items[0].name}' has fewer than two labels. List at least two."
+                )
         way = None if self.given_way is None else check.member(owner, "given_way", self.given_way, Way)
         check.keep(self, given_way=min(Way, key=self.forecast) if way is None else way)
+        check.keep(self, oracles=tuple(self.oracles) or self._chosen(self.way))
+        self._check_oracles()
+        if len({question.identity for question in self.questions}) < len(self.questions):
+            # Reports carry a fingerprint of the question: one report would be counted for both.
+            repeated = [question.name for question in self.questions]
+            must = "have names that tell every question from every other"
+            raise check.fail(owner, "items", must, repeated, "Rename an item.")
+
+    def _check_oracles(self) -> None:
+        given: tuple[object, ...] = self.oracles
+        if len(given) != len(self.asks):
+            raise check.fail("Questionnaire", "oracles", f"be {len(self.asks)}, one a question", len(given))
+        most = self.report_epsilon(self.way)
+        for oracle, items in zip(given, self.asks, strict=True):
+            if not isinstance(oracle, FrequencyOracle) or oracle.categories != len(_labels(items)):
+                must = f"be frequency oracles, that of '{items[0].name}' of {len(_labels(items))} categories"
+                raise check.fail("Questionnaire", "oracles", must, oracle)
+            if not oracle.spend.loss().epsilon <= most:
+                raise check.fail("Questionnaire", "oracles", f"cost epsilon {most} at most", oracle.epsilon)
 
     @property
     def asks(self) -> tuple[tuple[Item, ...], ...]:
@@ -111,10 +144,9 @@ class Questionnaire:
         """
         asks = len(self.asks)
         total = 0.0
-        for question in self._questions(way):
-            assert isinstance(question.oracle, FrequencyOracle)
-            share = 1 / question.oracle.categories
-            noise = float(question.oracle.channel.variance(share, 1))
+        for oracle in self.oracles if self.oracles and way is self.given_way else self._chosen(way):
+            share = 1 / oracle.categories
+            noise = float(oracle.channel.variance(share, 1))
             sampling = share * (1 - share) * (1 - 1 / asks)
             total += noise if way is Way.SPLIT else asks * (noise + sampling)
         return total / asks
@@ -122,34 +154,42 @@ class Questionnaire:
     @cached_property
     def questions(self) -> tuple[Question, ...]:
         """The questions, each with a fingerprint of its own: collectors take their reports as any others."""
-        return tuple(self._questions(self.way))
+        return tuple(
+            Question(
+                name=f"{self.name}: {' and '.join(item.name for item in items)}",
+                oracle=oracle,
+                labels=_labels(items),
+            )
+            for oracle, items in zip(self.oracles, self.asks, strict=True)
+        )
 
-    def _questions(self, way: Way) -> Iterator[Question]:
-        for items in self.asks:
-            labels = tuple(BESIDE.join(each) for each in product(*(item.labels for item in items)))
-            name = f"{self.name}: {' and '.join(item.name for item in items)}"
-            oracle = choose(self.report_epsilon(way), len(labels)).oracle if len(labels) > 1 else None
-            if oracle is None:
-                raise InvalidParameter(
-                    f"The item '{items[0].name}' has fewer than two labels. List at least two."
-                )
-            yield Question(name=name, oracle=oracle, labels=labels)
+    def _chosen(self, way: Way) -> tuple[FrequencyOracle, ...]:
+        epsilon = self.report_epsilon(way)
+        return tuple(choose(epsilon, len(_labels(items))).oracle for items in self.asks)
 
     @property
     def identity(self) -> str:
-        """What the choice of a device's question depends on: the SHA-256 of the whole, in 64 digits."""
-        return digest(self.to_json())
+        """The SHA-256 of the questionnaire as format 1 has it, in 64 digits.
+
+        The choice of a device's question depends on it, so it must not change with the format or with an
+        oracle: the device would answer a second question, and pay for that too.
+        """
+        return digest(self._body(1))
 
     def to_json(self) -> dict[str, object]:
         """The questionnaire for a file."""
+        return self._body(self.format)
+
+    def _body(self, form: int) -> dict[str, object]:
         return {
-            "format": FORMAT,
+            "format": FORMATS[form],
             "name": self.name,
             "epsilon": str(self.epsilon),
             "items": [{"name": item.name, "labels": list(item.labels)} for item in self.items],
             "joint": [list(pair) for pair in self.joint],
             "changes": self.changes,
             "way": str(self.way),
+            **({"oracles": [oracle.to_json() for oracle in self.oracles]} if form > 1 else {}),
         }
 
     @classmethod
@@ -157,6 +197,7 @@ class Questionnaire:
         """A questionnaire from a file; one that is not written as this writes it is refused."""
         try:
             assert isinstance(description, Mapping)
+            form = {text: number for number, text in FORMATS.items()}[description["format"]]
             questionnaire = cls(
                 name=description["name"],
                 epsilon=Fraction(description["epsilon"]),
@@ -164,6 +205,8 @@ class Questionnaire:
                 joint=tuple((one, other) for one, other in description["joint"]),
                 changes=description["changes"],
                 given_way=Way(description["way"]),
+                oracles=tuple(map(_frequency_oracle, description["oracles"])) if form > 1 else (),
+                format=form,
             )
             same = questionnaire.to_json() == dict(description)
         except (AssertionError, KeyError, TypeError, ValueError):
@@ -171,3 +214,14 @@ class Questionnaire:
         if not same:
             raise InvalidParameter("This is no questionnaire, or it was changed. Get the file again.")
         return questionnaire
+
+
+def _labels(items: tuple[Item, ...]) -> tuple[str, ...]:
+    return tuple(BESIDE.join(each) for each in product(*(item.labels for item in items)))
+
+
+def _frequency_oracle(description: object) -> FrequencyOracle:
+    assert isinstance(description, Mapping)
+    oracle = Mechanism.from_json(description)
+    assert isinstance(oracle, FrequencyOracle)
+    return oracle
