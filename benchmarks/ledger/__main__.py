@@ -1,4 +1,4 @@
-"""The command line: `python -m benchmarks.ledger [--kills N] [--processes N] [--stretches N] [--server]`."""
+"""The command line: `python -m benchmarks.ledger [--kills N] [--processes N] [--server] [--minutes N]`."""
 
 import argparse
 import secrets
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.finding import verdict
+from benchmarks.ledger.campaign import Found, campaign
 from benchmarks.ledger.crash import torment
 from benchmarks.ledger.growth import with_lines, with_writers
 from benchmarks.ledger.server import measure as measure_server
@@ -25,10 +26,16 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--seed", type=int, default=secrets.randbits(32))
     parser.add_argument("--server", action="store_true", help="a PostgreSQL server instead of a file")
+    parser.add_argument(
+        "--minutes", type=float, default=0, help="only charges with readers, forks and kills beside them"
+    )
     options = parser.parse_args()
     if options.quick:
         options.kills, options.stretches = options.kills // 10, 3
     console = Console()
+    if options.minutes:
+        _campaign(console, options)
+        return
     if options.server:
         _serve(console, options)
         return
@@ -64,6 +71,32 @@ def _serve(console: Console, options: argparse.Namespace) -> None:
             _torment(console, Path(folder), options, server)
         finally:
             server.remove()
+
+
+def _campaign(console: Console, options: argparse.Namespace) -> None:
+    """Minutes of charges with all that goes on beside them."""
+
+    def tell(minutes: float, found: Found) -> None:
+        console.print(f"{minutes:.1f} minutes: {found.acknowledged:,} charges, {found.faults} faults")
+
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        Path(folder).chmod(0o755)
+        server = Server.start(Path(folder)) if options.server else None
+        try:
+            found = campaign(
+                Path(folder), minutes=options.minutes, seed=options.seed, progress=tell, server=server
+            )
+        finally:
+            if server is not None:
+                server.remove()
+    verdict(
+        console,
+        found.faults == 0,
+        f"{options.minutes:g} minutes of 4 charging processes, seed {options.seed}: {found.rounds} ledgers, "
+        f"{found.acknowledged:,} charges acknowledged, {found.lines:,} lines, {found.readings:,} copies, "
+        f"hashes and readings, {found.backups:,} backups, {found.forks:,} forks, {found.kills:,} kills: "
+        f"{found.lost} lost, {found.twice} twice, {found.overspent} overspent, {found.damaged} damaged",
+    )
 
 
 def _torment(

@@ -1,5 +1,6 @@
 """A ledger's file is charged while others in the same process open, read and close it."""
 
+import errno
 import hashlib
 import os
 import shutil
@@ -160,6 +161,81 @@ def test_a_link_to_the_folder_leads_to_the_same_lock(path: Path, tmp_path: Path)
     held.take(0)
     with pytest.raises(guard.Busy):
         guard.Guard(tmp_path / "second").take(0)
+
+
+def test_an_interrupt_between_a_lock_and_its_note_keeps_nobody_out(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by the stop button of a notebook, which lives on with the ledger open."""
+    ledger = new_ledger(path, Fraction(1))
+    ledger.charge(SPEND, purpose="p")
+    change = guard._set
+
+    def interrupted(handle: int, kind: int, start: int, end: int) -> None:
+        change(handle, kind, start, end)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(guard, "_set", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.charge(SPEND, purpose="p")
+    assert elsewhere(path, "BEGIN EXCLUSIVE") == "[]"
+    assert ledger.charge(SPEND, purpose="p").number == 2
+
+
+def test_a_file_that_is_put_in_place_while_it_is_opened_is_locked_too(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = new_ledger(path, Fraction(1))
+    connect = database.connect
+
+    def late(*words: object, **more: object) -> sqlite3.Connection:
+        monkeypatch.undo()
+        copy(path)
+        path.with_suffix(".copy").rename(path)
+        return connect(*words, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(database, "connect", late)
+
+    def build(last: object) -> tuple[str, str]:
+        with pytest.raises(guard.Busy):
+            guard.Guard(path).take(0)
+        return "{}", "1/100"
+
+    assert ledger._store.append(build).number == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="descriptors are listed as Linux has them")
+def test_descriptors_that_other_code_has_closed_are_left_to_their_new_files(path: Path) -> None:
+    """As by a program that closes all it has open to become a daemon, and opens files of its own."""
+    ledger = new_ledger(path, Fraction(1))
+    ledger.charge(SPEND, purpose="p")
+    closed = [int(link.name) for link in Path("/proc/self/fd").iterdir() if link.resolve() == path]
+    assert len(closed) == 2
+    for handle in closed:
+        os.close(handle)
+    others = [(path.parent / f"other-{number}").open("wb") for number in range(2)]
+    assert sorted(each.fileno() for each in others) == sorted(closed)
+    assert ledger.charge(SPEND, purpose="p").number == 2
+    ledger.close()
+    for each in others:
+        each.write(b"whole")
+        each.close()
+        assert Path(each.name).read_bytes() == b"whole"
+    assert len(Ledger.open(path).history()) == 2
+
+
+def test_a_file_system_without_locks_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = new_ledger(path, Fraction(1))
+
+    def refuse(handle: int, kind: int, start: int, end: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(guard, "_set", refuse)
+    with pytest.raises(LedgerError, match=r"No locks available.*Nothing was spent"):
+        ledger.charge(SPEND, purpose="p")
+    monkeypatch.undo()
+    assert ledger.charge(SPEND, purpose="p").number == 1
 
 
 # Older forms.

@@ -16,6 +16,7 @@ import os
 import sqlite3
 import struct
 import sys
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -62,12 +63,16 @@ class Guard:
             self._handle, self.is_writable = os.open(path, os.O_RDONLY | flags), False
         self._process = os.getpid()
         self._is_held = False
+        self.identity: Identity = _identity(self._handle)
+        """The file that is open, whatever its name leads to now."""
 
     @property
-    def identity(self) -> Identity:
-        """The file that is open, whatever its name leads to now."""
-        status = os.fstat(self._handle)
-        return status.st_dev, status.st_ino
+    def is_lost(self) -> bool:
+        """Whether other code has closed the descriptor, whose number may be of another file now."""
+        try:
+            return _identity(self._handle) != self.identity
+        except OSError:
+            return True
 
     @property
     def has_log(self) -> bool:
@@ -82,6 +87,9 @@ class Guard:
         """
         if not LOCKS:
             return
+        # before the first lock: an interrupt may come between a lock and the next statement, and whoever
+        # catches it would keep all others out
+        self._is_held = True
         if not self.is_writable:
             self._share()
             return
@@ -90,7 +98,6 @@ class Guard:
         except Busy:
             self._lock(fcntl.F_WRLCK, _PENDING, _SHARED)
             self._wait_for_readers(patience)
-        self._is_held = True
 
     def _share(self) -> None:
         self._lock(fcntl.F_RDLCK, _PENDING, _PENDING + 1)
@@ -100,7 +107,6 @@ class Guard:
             self._unlock(_PENDING, _END)
             raise
         self._unlock(_PENDING, _PENDING + 1)
-        self._is_held = True
 
     def _wait_for_readers(self, patience: float) -> None:
         until = monotonic() + patience
@@ -124,9 +130,12 @@ class Guard:
         self._is_held = False
 
     def close(self) -> None:
-        """Let others in, and close the file."""
+        """Let others in, and close the file, unless other code has done so."""
+        if self.is_lost:
+            return
         try:
-            self.give_back()
+            with suppress(OSError):  # of a file system that has no locks: then none is left either
+                self.give_back()
         finally:
             os.close(self._handle)
 
@@ -140,6 +149,11 @@ class Guard:
 
     def _unlock(self, start: int, end: int) -> None:
         _set(self._handle, fcntl.F_UNLCK, start, end)
+
+
+def _identity(handle: int) -> Identity:
+    status = os.fstat(handle)
+    return status.st_dev, status.st_ino
 
 
 def _set(handle: int, kind: int, start: int, end: int) -> None:

@@ -27,6 +27,7 @@ _AFTER = f"SELECT {database.COLUMNS} FROM lines WHERE number > ? AND number <= ?
 _INSERT = f"INSERT INTO lines ({database.COLUMNS}) VALUES (?, ?, ?, ?)"
 _TURNS: dict[Path, threading.RLock] = {}
 """Threads take turns at a file, whoever opened it, and need not ask the system for it."""
+_ABANDONED: list[sqlite3.Connection | None] = []  # never closed, nor by a finalizer
 
 
 class FileStore(Store[sqlite3.Connection]):
@@ -192,12 +193,17 @@ class FileStore(Store[sqlite3.Connection]):
         """Leave no transaction open, no connection that keeps a log from being taken away, and no lock."""
         if self._guard is None or self._connection is None or self._connection.in_transaction:
             self.let_go()
-        else:
+            return
+        try:
             self._guard.give_back()
+        except OSError:  # closing the file takes its lock away for certain
+            self.let_go()
 
     def _connect(self) -> sqlite3.Connection:
         """The connection, with the file locked for one use: alone if it may be written, else with readers."""
         try:
+            if self._guard is not None and self._guard.is_lost:
+                self._abandon()
             if self._guard is None:
                 names.identify(self._place)
                 GATE.holders.add(self)
@@ -220,9 +226,19 @@ class FileStore(Store[sqlite3.Connection]):
             )
         if self._connection is None:
             self._connection = self._open()
+            if self._guard is not None and names.identify(self._place) != identity:
+                self.let_go()  # SQLite may have opened the file that was put in place meanwhile
+                raise Busy
         else:
             database.forget_pages(self._connection)
         return self._connection
+
+    def _abandon(self) -> None:
+        """Leave a connection alone whose descriptors other code has closed, as a program does that becomes
+        a daemon: their numbers may be of other files now, and to close them would close those.
+        """
+        _ABANDONED.append(self._connection)
+        self._connection, self._ready, self._guard = None, None, None
 
     def _new_guard(self) -> Guard | None:
         """A guard, or none for a file with a log: each of its connections holds a lock of SQLite while it is
