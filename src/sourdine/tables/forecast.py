@@ -48,7 +48,8 @@ def forecasts(plan: ReleasePlan) -> list[Forecast]:
     """One forecast for each statistic of each query, after those for keys that are chosen."""
     lines = [_of_keys(line, plan) for line in plan.choices]
     for query, each, line in plan.readings():
-        expected = each.forecast(line, plan.context(line.measurement))
+        context = replace(plan.context(line.measurement), confidence=plan.confidence_of(query, each))
+        expected = each.forecast(line, context)
         lines.append(
             Forecast(
                 query=query.name,
@@ -57,7 +58,7 @@ def forecasts(plan: ReleasePlan) -> list[Forecast]:
                 share=line.share,
                 error=expected.error,
                 measure=expected.measure,
-                note=expected.note,
+                note="; ".join(filter(None, (expected.note, plan.selection_note(query, each)))),
             )
         )
     return lines

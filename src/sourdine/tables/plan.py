@@ -21,9 +21,13 @@ from sourdine.frames.expressions import Case, Expression, walk
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics.quality import all_cells
-from sourdine.frames.statistics.totals import check_groups
+from sourdine.frames.statistics.totals import MOST_GROUPS, check_groups
 from sourdine.frames.times.zones import zone_data_version
 from sourdine.mechanisms import PartitionThreshold
+from sourdine.tables.answers.selection import LinearNoise
+from sourdine.tables.comparison.declared import is_positive
+from sourdine.tables.comparison.selection import SelectedIntervals, selected_intervals
+from sourdine.tables.measurements.group_sums import GroupSums
 from sourdine.tables.measurements.measurement import (
     EACH_RECORD,
     Context,
@@ -35,6 +39,7 @@ from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality.private import Quality, quality_share
 from sourdine.tables.query import Query, columns_of, with_expressions
 from sourdine.tables.statistics import Statistic
+from sourdine.tables.statistics.base import Single
 from sourdine.tables.statistics.partitions import Partitions
 
 if TYPE_CHECKING:
@@ -214,7 +219,15 @@ class ReleasePlan(Viewable):
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What was chosen by the declarations, and why."""
-        return (*self.caveats, *self._computed, *(line.note for line in self.lines if line.note))
+        lines = (line.note for line in self.lines if line.note)
+        return (*self.caveats, *self._computed, *lines, *self._selected)
+
+    @property
+    def _selected(self) -> Iterator[str]:
+        """What the intervals of answers are whose rows noise chooses."""
+        for (query, label), intervals in self.intervals.items():
+            if intervals.note:
+                yield f"Noise chooses which rows of '{label}' in '{query}' are shown: {intervals.note}."
 
     @cached_property
     def _computed(self) -> tuple[str, ...]:
@@ -270,6 +283,54 @@ class ReleasePlan(Viewable):
             wanted = query.wanted(self.schema)
             for each in query.ask:
                 yield query, each, next(line for line in self.lines if line.answers(wanted[each.label]))
+
+    @cached_property
+    def intervals(self) -> dict[tuple[str, str], SelectedIntervals]:
+        """The intervals of each answer whose rows HAVING or LIMIT choose, by its query and its label."""
+        return {
+            (query.name, label): intervals
+            for query in self.queries
+            if query.show.hides
+            for label, intervals in self._intervals_of(query).items()
+        }
+
+    def _intervals_of(self, query: Query) -> dict[str, SelectedIntervals]:
+        asked = {each.label: (each, line) for of, each, line in self.readings() if of is query}
+        noises: dict[str, tuple[LinearNoise | None, float | None]] = {}
+        for label, (each, line) in asked.items():
+            if isinstance(each, Single) and isinstance(line.measurement, GroupSums):
+                reading = line.measurement.expected(line, self.context(line.measurement))
+                noise = each.estimate_of(reading, self.schema).noise
+                noises[label] = noise, 0.0 if is_positive(each, self.schema) else None
+        return selected_intervals(
+            query.show,
+            query.compare,
+            rows=query.steps.chosen,
+            lines={label: line for label, (_, line) in asked.items()},
+            keys={label: self.most_rows(line.measurement) for label, (_, line) in asked.items()},
+            noises=noises,
+        )
+
+    def most_rows(self, measured: Measurement) -> int:
+        """The most groups that an answer may have, by declarations alone.
+
+        Keys that are chosen are at most as many as the declared records have, and one for the others.
+        """
+        known = measured.known_groups(self.schema)
+        if not measured.scope.open:
+            return known
+        most = MOST_GROUPS if self.size is None else min(MOST_GROUPS, self.size * self.unit.max_groups)
+        return known * (most + 1)
+
+    def confidence_of(self, query: Query, each: Statistic) -> float:
+        """The confidence that each interval of an answer is read with: more where all hold at once."""
+        intervals = self.intervals.get((query.name, each.label))
+        return self.confidence if intervals is None else intervals.level(self.confidence)
+
+    def selection_note(self, query: Query, each: Statistic) -> str:
+        """What the intervals of an answer are, where noise chooses its rows; else empty."""
+        intervals = self.intervals.get((query.name, each.label))
+        return "" if intervals is None else intervals.note
 
     def per_group(self, measured: Measurement) -> float | None:
         """How many records a group of a query holds, were they spread evenly over the declared keys.

@@ -130,7 +130,12 @@ class Query(Declared):
                     "Leave it out of 'by', or out of what is asked."
                 )
         self._check_open(schema)
-        QuerySteps(self.name, self.by, self.ask, self.compare, self.show).check(schema)
+        self.steps.check(schema)
+
+    @property
+    def steps(self) -> QuerySteps:
+        """What is compared and shown of its answers."""
+        return QuerySteps(self.name, self.by, self.ask, self.compare, self.show)
 
     def _check_open(self, schema: Schema) -> None:
         """Refuse keys that are chosen privately where they cannot be."""

@@ -171,6 +171,8 @@ def _plain(answer: Answer) -> dict[str, object]:
         "whole": answer.whole,
         "span": answer.span,
         "chosen": list(answer.chosen),
+        **({"hidden": True} if answer.hidden else {}),
+        **({"selection": answer.selection} if answer.selection else {}),
     }
 
 
@@ -193,4 +195,6 @@ def _answer(fields: Mapping[str, Any]) -> Answer:
         whole=bool(fields["whole"]),
         span=None if fields.get("span") is None else (float(fields["span"][0]), float(fields["span"][1])),
         chosen=tuple(map(str, fields.get("chosen", []))),
+        hidden=bool(fields.get("hidden", False)),
+        selection=str(fields.get("selection", "")),
     )

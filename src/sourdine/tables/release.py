@@ -19,16 +19,19 @@ from sourdine.core.view import figure_of
 from sourdine.frames.keys import Cell, Keys
 from sourdine.frames.source import Source
 from sourdine.tables.answers.answer import Answer, Answers
-from sourdine.tables.answers.estimate import Noisy
-from sourdine.tables.comparison.steps import compared
+from sourdine.tables.answers.estimate import Noisy, Reading
+from sourdine.tables.comparison.selection import IntervalKind, SelectedIntervals
+from sourdine.tables.comparison.steps import Shared, compared
 from sourdine.tables.crosstabs import Crosstab, Sort, adds_up, crosstab_of, select
-from sourdine.tables.measurements.measurement import expect
+from sourdine.tables.measurements.measurement import Measurement, expect
 from sourdine.tables.origin import FRAME, TableOrigin
 from sourdine.tables.payment import DeclaredTable, admit, check_given, check_ledger, paid, silence
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.quality.private import DataQuality, Quality, data_quality
+from sourdine.tables.query import Query
 from sourdine.tables.scans import Scan, exact_of, keyed, most_keys, scans
 from sourdine.tables.statistics import Statistic
+from sourdine.tables.statistics.order import Ordered
 from sourdine.tables.statistics.partitions import ShownKeys
 
 if TYPE_CHECKING:
@@ -251,7 +254,7 @@ def _answers(
     """
     quality: DataQuality | None = None
     notes: list[str] = []
-    answers: dict[tuple[str, str], Answer] = {}
+    answers = _Computed({}, {})
     chosen: dict[tuple[object, ...], Keys] = {}
     statistics, context = list(plan.readings()), plan.context()
     for scan in watch(scans(plan)):
@@ -261,7 +264,10 @@ def _answers(
         exact = exact_of(lines, plan, table, bits)
         for line, known, part in zip(scan, lines, exact, strict=True):
             measured = known.measurement
-            reading = measured.read(part, known, context, bits)
+            own = [(query, each) for query, each, wanted in statistics if wanted is line]
+            level = max((plan.confidence_of(*each) for each in own), default=plan.confidence)
+            at = replace(context, confidence=level) if isinstance(measured, Ordered) else context
+            reading = measured.read(part, known, at, bits)
             if isinstance(reading, ShownKeys):
                 most = most_keys(line, plan)
                 chosen[scope.selection] = reading.keys[:most]
@@ -269,13 +275,56 @@ def _answers(
                     notes.append(f"More {measured.label} were chosen than {most:,}: the others are left out.")
             elif isinstance(measured, Quality):
                 quality = _quality(expect(Noisy, reading), measured, plan)
-            for query, each, wanted in statistics:
-                if wanted is line:
-                    answers[query.name, each.label] = each.answer(reading, measured, context)
+            for query, each in own:
+                answers.add(plan, query, each, reading, measured)
     return tuple(_in_order(plan, answers)), tuple(notes), quality
 
 
-def _in_order(plan: ReleasePlan, computed: Mapping[tuple[str, str], Answer]) -> Iterator[Answer]:
+@dataclass(frozen=True)
+class _Computed:
+    """Every answer by its query and label: with its usual intervals, and with those for all keys at once.
+
+    Answers of queries that show all their rows have no others.
+    """
+
+    usual: dict[tuple[str, str], Answer]
+    simultaneous: dict[tuple[str, str], Answer]
+
+    def add(
+        self, plan: ReleasePlan, query: Query, each: Statistic, reading: Reading, measured: Measurement
+    ) -> None:
+        """Read an answer off what was measured."""
+        name, context = (query.name, each.label), plan.context()
+        intervals = plan.intervals.get(name)
+        self.usual[name] = each.answer(reading, measured, context, intervals)
+        if query.show.hides:
+            # never fewer than there are, should the declared size be too small
+            keys = max(plan.most_rows(measured), len(self.usual[name].keys), 1)
+            level = 1 - (1 - plan.confidence) / keys
+            self.simultaneous[name] = each.answer(reading.at(level), measured, context)
+
+    def shown(self, plan: ReleasePlan, query: Query, shared: Shared) -> list[Answer]:
+        """The answers of a query, what is computed from them, and of these the rows that are shown."""
+        labels = [each.label for each in query.ask]
+        found = compared(query.compare, [self.usual[query.name, label] for label in labels], shared)
+        if query.show.hides:
+            wide = compared(query.compare, [self.simultaneous[query.name, label] for label in labels], shared)
+            found = [
+                _selected(one, other, plan.intervals.get((query.name, one.statistic)))
+                for one, other in zip(found, wide, strict=True)
+            ]
+        return query.show.apply(found)
+
+
+def _selected(usual: Answer, simultaneous: Answer, intervals: SelectedIntervals | None) -> Answer:
+    """The answer whose intervals are valid although noise chose its rows."""
+    if intervals is None:
+        return usual
+    kept = simultaneous if intervals.kind is IntervalKind.SIMULTANEOUS else usual
+    return replace(kept, hidden=True, selection=intervals.note, confidence=usual.confidence)
+
+
+def _in_order(plan: ReleasePlan, computed: _Computed) -> Iterator[Answer]:
     """The answers of every query in its order, with what is computed from them."""
     lines = {(query.name, each.label): line for query, each, line in plan.readings()}
     for query in plan.queries:
@@ -296,8 +345,7 @@ def _in_order(plan: ReleasePlan, computed: Mapping[tuple[str, str], Answer]) -> 
             adds = statistics[one].adds
             return not statistics[one].disjoint and bool(adds if over is None else set(over) & set(adds))
 
-        answers = [computed[query.name, label] for label in statistics]
-        yield from query.show.apply(compared(query.compare, answers, shared))
+        yield from computed.shown(plan, query, shared)
 
 
 def _quality(noisy: Noisy, measured: Quality, plan: ReleasePlan) -> DataQuality:

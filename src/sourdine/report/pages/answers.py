@@ -72,6 +72,8 @@ def reading_note(answer: Answer, chart: Spec, confidence: float) -> str:
         bare = "There is no interval: the method by which these values were found gives none."
         kind = "Upright" if chart_of is Chart.CURVE else "Thin"
         sentences.append(f"{kind} lines: {lines}" if answer.bounded else bare)
+        if answer.selection and answer.bounded:
+            sentences.append(answer.selection_note)
     cells = cells_of(answer)
     if any(answer.blind(cell.lower, cell.upper) for cell in cells):
         sentences.append("Where nothing is drawn, nothing can be said: the noise hides all.")
@@ -89,6 +91,8 @@ def _note(answer: Answer) -> str:
     sentences = [] if answer.bounded else ["No interval is known."]
     if answer.chosen:
         sentences.append(f"Which keys of {' and '.join(answer.chosen)} stand here was chosen privately.")
+    if answer.selection:
+        sentences.append(answer.selection_note)
     if not answer.keys:
         sentences.append("No key reached the threshold.")
     return " ".join(sentences)

@@ -44,6 +44,7 @@ class Answer(Viewable):
     least and the most that any table could give. The numbers are rounded already, to what their interval is
     worth, so that files, pages and terminals show the same ones. Where no interval is known its ends are NaN.
     `chosen` are the columns whose keys nobody declared: which of them stand here was chosen privately.
+    `hidden` says that HAVING or LIMIT may have left rows out, and `selection` what the intervals then are.
     """
 
     query: str
@@ -56,6 +57,8 @@ class Answer(Viewable):
     whole: bool = False
     span: tuple[float, float] | None = None
     chosen: tuple[str, ...] = ()
+    hidden: bool = False
+    selection: str = ""
     confidence: float = 0.95
 
     def __repr__(self) -> str:
@@ -91,7 +94,13 @@ class Answer(Viewable):
     def note(self) -> str:
         """What a reader of its values must know."""
         keys = f"keys of {' and '.join(self.chosen)} chosen privately" if self.chosen else ""
-        return "; ".join(part for part in ("" if self.bounded else NO_INTERVAL, keys) if part)
+        selection = self.selection if self.bounded else NO_INTERVAL
+        return "; ".join(part for part in (selection, keys) if part)
+
+    @property
+    def selection_note(self) -> str:
+        """A sentence on intervals that are not the usual ones because noise chose the rows; else empty."""
+        return f"Noise chose which rows are shown: {self.selection}." if self.selection else ""
 
     def blind(self, low: float, high: float) -> bool:
         """Whether an interval is all that is possible, so that its value says nothing."""

@@ -3,8 +3,8 @@
 Intervals are about the noise alone: they hold what the exact computation on the declared grid would give.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from sourdine.core.mechanism import Mechanism
 from sourdine.core.threads import in_blocks
 from sourdine.tables.answers.noise import half_width
 from sourdine.tables.answers.rounding import rounded_rows
+from sourdine.tables.answers.selection import LinearNoise
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -21,15 +22,21 @@ _SHARES = np.linspace(0, 1, 201)
 
 @dataclass(frozen=True)
 class GroupEstimate:
-    """A value for each group, between the ends of its interval."""
+    """A value for each group, between the ends of its interval.
+
+    `noise` is that of the values, where each is a weighted sum of noisy numbers and nothing else.
+    """
 
     value: Floats
     lower: Floats
     upper: Floats
+    noise: LinearNoise | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def scaled(self, step: float, offset: float = 0.0) -> "GroupEstimate":
         """The same in another unit, `step` above 0."""
-        return GroupEstimate(*(offset + step * each for each in (self.value, self.lower, self.upper)))
+        noise = None if self.noise is None or offset else self.noise.scaled(step)
+        ends = (offset + step * each for each in (self.value, self.lower, self.upper))
+        return GroupEstimate(*ends, noise=noise)
 
     def within(self, least: float, most: float = np.inf) -> "GroupEstimate":
         """The same where nothing outside these bounds can be true."""
@@ -60,6 +67,13 @@ class GroupEstimate:
 
 class Reading:
     """What was measured, with noise: all that statistics are read off."""
+
+    def at(self, confidence: float) -> Self:
+        """Return the same noisy numbers, read with intervals of another confidence where they have any."""
+        noisy: object = getattr(self, "noisy", None)
+        if not isinstance(noisy, Noisy):
+            return self
+        return replace(self, noisy=noisy.at(confidence))  # type: ignore[type-var]
 
 
 class Numbers(Reading):
@@ -92,12 +106,16 @@ class Noisy(Reading):
     mechanism: Mechanism
     confidence: float
 
+    def at(self, confidence: float) -> Self:
+        return replace(self, confidence=confidence)
+
     def linear(self, weights: ArrayLike) -> GroupEstimate:
         """A weighted sum of a group's numbers."""
         heavy = np.asarray(weights, dtype=float)
         value = self.numbers @ heavy
-        reach = self.reach(heavy[heavy != 0] if heavy.any() else heavy[:1])
-        return GroupEstimate(value, value - reach, value + reach)
+        parts = heavy[heavy != 0] if heavy.any() else heavy[:1]
+        reach, noise = self.reach(parts), LinearNoise(self.mechanism, parts) if heavy.any() else None
+        return GroupEstimate(value, value - reach, value + reach, noise=noise)
 
     def reach(self, weights: ArrayLike) -> Floats:
         """How far the same sum of noises goes."""

@@ -53,6 +53,7 @@ class QuerySteps:
                     "columns whose lower bound is 0 or more."
                 )
             rows[step.label] = _after(step, rows)
+        self._check_totals()
         first = rows[self.ask[0].label]
         for name in self.show.uses:
             if name not in rows and name not in first.columns:
@@ -69,6 +70,37 @@ class QuerySteps:
         for each in self.show.having:
             self._check_filter(each, each.of in rows, schema)
 
+    @property
+    def chosen(self) -> frozenset[str]:
+        """The labels of the answers whose rows HAVING and LIMIT choose: those with the rows of the first."""
+        if not self.show.hides:
+            return frozenset()
+        rows = {each.label: self._rows_of(each, None) for each in self.ask}
+        for step in self.compare:
+            rows[step.label] = _after(step, rows)
+        first = rows[self.ask[0].label]
+        return frozenset(
+            label for label, each in rows.items() if (each.columns, each.keys) == (first.columns, first.keys)
+        )
+
+    def _check_totals(self) -> None:
+        """Refuse sums over groups that may not be shown: what is left of them is not their total."""
+        if not self.show.hides:
+            return
+        how = "Ask for it in a query without HAVING and LIMIT."
+        for step in self.compare:
+            if isinstance(step, AnswerShare):
+                raise InvalidParameter(
+                    f"The query '{self.query}' asks for shares of a total and hides some of its groups by "
+                    f"HAVING or LIMIT. {how}"
+                )
+        for each in self.ask:
+            if each.totals:
+                raise InvalidParameter(
+                    f"The query '{self.query}' asks for '{each.label}', which has sums over its groups, and "
+                    f"hides some of them by HAVING or LIMIT. {how}"
+                )
+
     def _check_names(self, labels: tuple[str, ...], columns: tuple[str, ...]) -> None:
         names = self.show.names
         for label in names:
@@ -80,7 +112,7 @@ class QuerySteps:
         if len(set(called)) != len(called) or not all(names.values()):
             raise InvalidParameter(f"Two things in '{self.query}' would have one name. Rename one of them.")
 
-    def _rows_of(self, each: Statistic, schema: Schema) -> AnswerRows:
+    def _rows_of(self, each: Statistic, schema: Schema | None) -> AnswerRows:
         """What tells its keys is everything that is said of it but the columns that it is about."""
         choices = {
             name: choice
@@ -92,7 +124,7 @@ class QuerySteps:
             columns=(*self.by, *each.adds),
             keys=tuple(map(repr, choices.items())),
             single=not self.by and (not each.adds or (levels is not None and len(levels) == 1)),
-            positive=_is_positive(each, schema),
+            positive=schema is not None and is_positive(each, schema),
         )
 
     def _check_columns(self, step: AnswerStep, columns: tuple[str, ...], schema: Schema) -> None:
@@ -153,7 +185,7 @@ def _after(step: AnswerStep, rows: dict[str, AnswerRows]) -> AnswerRows:
     )
 
 
-def _is_positive(each: Statistic, schema: Schema) -> bool:
+def is_positive(each: Statistic, schema: Schema) -> bool:
     """Whether no true value of it is below 0."""
     if (between := each.span(schema)) is not None:
         return between[0] >= 0
@@ -163,4 +195,4 @@ def _is_positive(each: Statistic, schema: Schema) -> bool:
     return each.kind != "regression"
 
 
-__all__ = ["QuerySteps"]
+__all__ = ["QuerySteps", "is_positive"]

@@ -44,6 +44,10 @@ class RowFilter(Declared):
             raise ValueError("it must be a number up to 1e100 in size")
         return value
 
+    def keeps(self, values: Any) -> Any:
+        """Which of these values it keeps."""
+        return _TESTS[self.sign](values, self.value)
+
 
 class RowOrder(Declared):
     """Rows by an answer or a key; keys are in their declared order."""
@@ -70,6 +74,15 @@ class Show(Declared):
         """The answers and the columns that it looks at."""
         return (*(each.of for each in self.having), *(each.of for each in self.order))
 
+    @property
+    def hides(self) -> bool:
+        """Whether some rows may not be shown."""
+        return bool(self.having) or self.limit is not None
+
+    def limits(self, rows: int) -> bool:
+        """Whether LIMIT leaves out some of so many rows."""
+        return self.limit is not None and self.limit < rows
+
     def __bool__(self) -> bool:
         return bool(self.having or self.order or self.names or self.limit is not None)
 
@@ -91,7 +104,7 @@ class Show(Declared):
     def _rows(self, answers: Mapping[str, Answer], first: Answer) -> NDArray[np.int64]:
         rows = np.arange(len(first.keys))
         for each in self.having:
-            rows = rows[_TESTS[each.sign](_values(each.of, answers, first, each.value)[rows], each.value)]
+            rows = rows[each.keeps(_values(each.of, answers, first, each.value)[rows])]
         for order in reversed(self.order):
             sort_values = _values(order.of, answers, first)[rows]
             places = np.argsort(sort_values, kind="stable")

@@ -47,6 +47,7 @@ class CrossCells:
     chosen: tuple[str, ...] = ()
     whole: bool = False
     bounded: bool = True
+    selection_note: str = ""
     confidence: float = 0.95
 
     def __repr__(self) -> str:
@@ -70,7 +71,8 @@ class CrossCells:
         if self.bounded:
             ends = f"Every number is noisy and stands with its {level} confidence interval, of noise alone."
         chosen = f"Which keys of {' and '.join(self.chosen)} stand here was chosen privately."
-        return (ends, self.sums.value, *((chosen,) if self.chosen else ()))
+        selected = (self.selection_note,) if self.selection_note and self.bounded else ()
+        return (ends, self.sums.value, *((chosen,) if self.chosen else ()), *selected)
 
     @property
     def percent(self) -> bool:

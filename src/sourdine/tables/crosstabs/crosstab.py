@@ -120,6 +120,7 @@ def crosstab_of(
         chosen=answer.chosen,
         whole=answer.whole,
         bounded=answer.bounded,
+        selection_note=answer.selection_note,
         confidence=answer.confidence,
     )
 
@@ -176,7 +177,9 @@ def _grid(estimate: GroupEstimate, down: _Side, across: _Side) -> GroupEstimate:
 
 
 def _adds_up(answer: Answer, down: _Side, across: _Side, grid: GroupEstimate) -> bool:
-    """Whether sums of the cells say something: of counts of records, none left out."""
+    """Whether sums of the cells say something: of counts of records, none left out or hidden."""
+    if answer.hidden:
+        return False
     complete = grid.value.size > 0 and not np.isnan(grid.value).any()
     named = ALL in (*down.keys, *across.keys)
     return answer.kind == _ADDITIVE and complete and answer.bounded and not answer.chosen and not named

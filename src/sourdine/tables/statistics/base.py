@@ -15,6 +15,7 @@ from sourdine.frames.schema import Schema
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.tables.answers.answer import Answer
 from sourdine.tables.answers.estimate import GroupEstimate, Numbers, Reading
+from sourdine.tables.comparison.selection import IntervalKind, SelectedIntervals, conditional_estimate
 from sourdine.tables.measurements.group_sums import GroupSums
 from sourdine.tables.measurements.measurement import (
     Context,
@@ -91,6 +92,7 @@ class Statistic(Declared, ABC):
     bare: ClassVar[bool] = False  # asked for by its name alone, of no column
     bounded: ClassVar[bool] = True  # every method gives intervals
     disjoint: ClassVar[bool] = False  # the keys that it adds have noise of their own, as groups have
+    totals: ClassVar[bool] = False  # some of its values are sums over its groups
 
     @property
     @abstractmethod
@@ -165,10 +167,24 @@ class Statistic(Declared, ABC):
     def examples(cls, schema: Schema) -> Iterator[Self]:
         """Some of every form of it, for the columns of a schema; the audit and the contract run over them."""
 
-    def answer(self, reading: Reading, measured: Measurement, context: Context) -> Answer:
-        """Its answer as it is published: rounded once, and within what is possible."""
+    def answer(
+        self,
+        reading: Reading,
+        measured: Measurement,
+        context: Context,
+        intervals: SelectedIntervals | None = None,
+    ) -> Answer:
+        """Its answer as it is published: rounded once, and within what is possible.
+
+        `intervals` are given where some of its rows are not shown.
+        """
         estimate, span = self.estimate(reading, measured, context.schema), self.span(context.schema)
-        rounded = estimate.estimate.rounded(estimate.whole)
+        if intervals is not None and intervals.kind is IntervalKind.CONDITIONAL:
+            rounded = conditional_estimate(
+                estimate.estimate, intervals, confidence=context.confidence, whole=estimate.whole
+            )
+        else:
+            rounded = estimate.estimate.rounded(estimate.whole)
         return Answer(
             query=measured.scope.query,
             statistic=self.label,
@@ -231,10 +247,13 @@ class Single(Statistic):
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return None
 
+    def estimate_of(self, reading: Reading, schema: Schema) -> GroupEstimate:
+        """Its values and their intervals in its own measure."""
+        return self.tell(expect(Numbers, reading), schema).scaled(*self.scale(schema))
+
     def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
-        numbers = expect(Numbers, reading)
-        number = self.tell(numbers, schema).scaled(*self.scale(schema))
-        return Estimates(number, self.keys(measured, schema), numbers.whole)
+        number, whole = self.estimate_of(reading, schema), expect(Numbers, reading).whole
+        return Estimates(number, self.keys(measured, schema), whole)
 
     def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:
         """The estimate of a typical group, with its interval."""

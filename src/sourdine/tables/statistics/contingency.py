@@ -53,6 +53,7 @@ class Contingency(Statistic):
     consistent: bool = False
     margins: tuple[str | tuple[str, ...], ...] | None = Field(default=None, max_length=64)
     style: ClassVar[Style] = Style(Chart.HEAT, Scale.COUNT)
+    totals: ClassVar[bool] = True
     example: ClassVar[Example] = {"contingency": ["sex", "region"]}
 
     @by_hand

@@ -56,6 +56,7 @@ class Hierarchy(Statistic):
     levels: tuple[str, ...] = Field(min_length=2, max_length=8)
     rows: tuple[Path_, ...] = Field(min_length=1, max_length=_MOST)
     style: ClassVar[Style] = Style(Chart.NESTED, Scale.COUNT)
+    totals: ClassVar[bool] = True
     example: ClassVar[Example] = {"hierarchy": ["region", "town"], "rows": [["north", "Lille"]]}
 
     @by_hand

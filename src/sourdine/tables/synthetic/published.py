@@ -104,9 +104,12 @@ def _counts(release: TableRelease) -> Iterator[_Counts]:
 
 
 def _is_declared(answer: Answer, release: TableRelease) -> bool:
-    """Whether its keys are those that are declared of one or two columns of the table, all of them."""
+    """Whether its keys are those that are declared of one or two columns of the table, all of them.
+
+    Rows that noise chose are not taken, even if by chance none is missing.
+    """
     schema = release.plan.schema
-    if not 1 <= len(answer.columns) <= 2 or answer.chosen:
+    if not 1 <= len(answer.columns) <= 2 or answer.chosen or answer.hidden:
         return False
     if any(name not in schema.base.columns for name in answer.columns):
         return False

@@ -1,0 +1,1 @@
+"""Coverage of the rows that HAVING and ORDER BY ... LIMIT show."""
