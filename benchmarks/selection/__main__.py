@@ -10,6 +10,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -96,7 +97,8 @@ def main() -> None:
     options = parser.parse_args()
     table, truth = people(options.small)
     source = replace(table.source, engine=RememberedEngine(table.source.engine))
-    console, figures = Console(), []
+    console = Console()
+    figures: list[dict[str, Any]] = []
     title = f"{options.runs} releases of {GROUPS:,} groups, epsilon {EPSILON:g}"
     shown = Table("form", "delta", "rows shown", "covered", "standard error", "median width", title=title)
     for form, (label, sql) in FORMS.items():

@@ -22,8 +22,9 @@ from sourdine.tables.synthetic import from_release
 from sourdine.testing import SeededBits
 
 KEYS = 400
+NAMES = [f"k{place:03}" for place in range(KEYS)]
 COLUMNS = {
-    "k": {"type": "category", "keys": [f"k{place:03}" for place in range(KEYS)]},
+    "k": {"type": "category", "keys": NAMES},
     "sex": {"type": "category", "keys": ["f", "m"]},
     "pay": {"type": "integer", "lower": 0, "upper": 10},
 }
@@ -132,7 +133,7 @@ TRUTH = {
 
 @pytest.fixture(scope="module")
 def people() -> sd.Table:
-    keys, sexes = np.array(COLUMNS["k"]["keys"])[PLACES], np.array(["f", "m"])[np.arange(len(PLACES)) % 2]
+    keys, sexes = np.array(NAMES)[PLACES], np.array(["f", "m"])[np.arange(len(PLACES)) % 2]
     return sd.Table(pa.table({"k": keys, "sex": sexes, "pay": PAY}), unit="person", columns=COLUMNS)
 
 
