@@ -24,9 +24,10 @@ from sourdine.frames.statistics.quality import all_cells
 from sourdine.frames.statistics.totals import MOST_GROUPS, check_groups
 from sourdine.frames.times.zones import zone_data_version
 from sourdine.mechanisms import PartitionThreshold
+from sourdine.tables.answers.row_intervals import SelectedIntervals
 from sourdine.tables.answers.selection import LinearNoise
 from sourdine.tables.comparison.declared import is_positive
-from sourdine.tables.comparison.selection import SelectedIntervals, selected_intervals
+from sourdine.tables.comparison.selection import selected_intervals
 from sourdine.tables.measurements.group_sums import GroupSums
 from sourdine.tables.measurements.measurement import (
     EACH_RECORD,

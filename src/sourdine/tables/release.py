@@ -20,7 +20,7 @@ from sourdine.frames.keys import Cell, Keys
 from sourdine.frames.source import Source
 from sourdine.tables.answers.answer import Answer, Answers
 from sourdine.tables.answers.estimate import Noisy, Reading
-from sourdine.tables.comparison.selection import IntervalKind, SelectedIntervals
+from sourdine.tables.answers.row_intervals import IntervalKind, SelectedIntervals
 from sourdine.tables.comparison.steps import Shared, compared
 from sourdine.tables.crosstabs import Crosstab, Sort, adds_up, crosstab_of, select
 from sourdine.tables.measurements.measurement import Measurement, expect

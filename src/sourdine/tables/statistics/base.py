@@ -15,7 +15,7 @@ from sourdine.frames.schema import Schema
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.tables.answers.answer import Answer
 from sourdine.tables.answers.estimate import GroupEstimate, Numbers, Reading
-from sourdine.tables.comparison.selection import IntervalKind, SelectedIntervals, conditional_estimate
+from sourdine.tables.answers.row_intervals import IntervalKind, SelectedIntervals, conditional_estimate
 from sourdine.tables.measurements.group_sums import GroupSums
 from sourdine.tables.measurements.measurement import (
     Context,
