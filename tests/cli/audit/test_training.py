@@ -31,6 +31,9 @@ def test_canaries_alone_with_a_page(tmp_path: Path) -> None:
     page = tmp_path / "audit.html"
     shown = run(*QUICK, "--html", page)
     assert shown.exit_code == 0, shown.output
+    assert shown.stdout.startswith(
+        "The trained model can show an epsilon of at most "
+    )  # before it is trained
     assert "Not refuted: ε is at least" in shown.stdout
     assert "about 400 canaries" in shown.stdout
     assert "of 400 gradient canaries guessed right" in shown.stdout

@@ -25,6 +25,7 @@ def audit(apart: float, audited: float) -> TrainingAudit:
         guesses=100,
         scores=scores,
         included=included,
+        reach=9.0,
     )
 
 

@@ -1,6 +1,7 @@
-"""What gradient canaries show of epsilon: how often they are told apart, beside what noise of a size allows.
+"""Lower bounds on epsilon of a run by right guesses: the least noise that a run of its shape could have.
 
-docs/guarantees/audit.md has the proof, and what it rests on.
+Guesses by the trained model may depend on each other (docs/guarantees/audit_one_run.md); those by gradient
+canaries are taken for independent (docs/guarantees/audit.md).
 """
 
 import math
@@ -8,17 +9,36 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
+import numpy as np
 from scipy.special import betainc
 from scipy.stats import binom
 
 from sourdine.accounting.dpsgd.training import steps_cost
-from sourdine.accounting.pld.accountant import PLD
+from sourdine.accounting.pld.accountant import PLD, directions
+from sourdine.accounting.pld.composition import profile_above
 from sourdine.audit import binomial
-from sourdine.audit.one_run import Flags
+from sourdine.audit.one_run import (
+    SHARES,
+    Flags,
+    GaussianTradeOff,
+    Guesses,
+    OneRunBound,
+    ProfileTradeOff,
+    TradeOff,
+    mu_from_guesses,
+    numbers_of_guesses,
+    tail_bound,
+)
 from sourdine.audit.training.checks import POWER, Check, Floats
 
 _LEAST, _MOST = math.log(1 / 16), math.log(2**20)  # of noise, beyond which nothing is told
 _STEP, _CLOSE = 0.25, 1e-3  # in its logarithm: of the search, and how near is near enough
+_TURNS = 6  # trade-offs of a sampled run that are looked at: each takes a tenth of a second
+_POINTS = 48  # of a profile: the bound loses less than a two-hundredth of epsilon to what lies between them
+_RAREST = 1e-8  # a delta below the chances that an alarm of a hundredth meets among 2^20 canaries
+_ROUGH = 2e-3  # how loose a delta may be, as a share of itself
+_ASIDE = 0.02  # in the logarithm of a chance: how far below the alarm is aimed, so that it is met from below
+_NEARLY = 0.05  # the same: what is left open, about a thousandth of the noise
 
 
 class ClaimedRun(Protocol):
@@ -90,6 +110,71 @@ def audit_gradients(
         smallest=f"noise below {gradients.least_noise:.3f} times the claim",
     )
     return gradients, verdict
+
+
+def bound_of_model(
+    found: list[Guesses], candidates: int, plan: ClaimedRun, *, confidence: float
+) -> OneRunBound:
+    """Bound epsilon by guesses from a trained model, one number of guesses after the other.
+
+    Refuted is the trade-off function of a run of the plan's shape with as much noise, hence with more. Of the
+    numbers of guesses, that is looked at which would show most of Gaussian noise; each has its share of the
+    alarm, so that any may be.
+    """
+    alarm = (1 - confidence) / len(SHARES)
+    mu, best = max(
+        (mu_from_guesses(*each, candidates=candidates, confidence=1 - alarm), each) for each in found
+    )
+    if mu == 0:
+        return OneRunBound(0.0, *best)
+    if plan.sampling_rate == 1:  # such a run is Gaussian
+        noise = math.sqrt(plan.steps) / mu
+    else:
+        noise = _refuted_noise(mu, best, candidates, plan, alarm)
+    return OneRunBound(_epsilon(noise, plan), *best)
+
+
+def largest_bound_of_model(candidates: int, plan: ClaimedRun, *, confidence: float) -> float:
+    """Return the bound of `bound_of_model` if every guess is right."""
+    found = [Guesses(count, count) for count in numbers_of_guesses(candidates)]
+    return bound_of_model(found, candidates, plan, confidence=confidence).epsilon
+
+
+def _refuted_noise(mu: float, found: Guesses, candidates: int, plan: ClaimedRun, alarm: float) -> float:
+    """Return nearly the least noise of a sampled run that is refuted, by secants; infinite if none is."""
+
+    def excess(curve: TradeOff) -> float:
+        chance = tail_bound(curve, *found, candidates=candidates)
+        return math.log(chance) - math.log(alarm)
+
+    # the central limit of many steps is Gaussian, with this mu (Dong, Roth, Su 2022, corollary 5.4)
+    at = -0.5 * math.log(math.log1p((mu / plan.sampling_rate) ** 2 / plan.steps))
+    slope = (excess(GaussianTradeOff(mu / 1.02)) - excess(GaussianTradeOff(mu))) / math.log(1.02)
+    least, before = math.inf, None
+    for _ in range(_TURNS):
+        at = min(max(at, _LEAST), _MOST)
+        above = excess(_trade_off(math.exp(at), float(plan.sampling_rate), plan.steps))
+        if above <= 0:
+            least = min(least, at)
+            if above >= -_NEARLY or at == _LEAST:
+                break
+        if before is not None and (above - before[1]) * (at - before[0]) < 0:
+            slope = (above - before[1]) / (at - before[0])
+        before = (at, above)
+        at -= min(max((above + _ASIDE) / min(slope, -1.0), -_STEP), _STEP)
+    return math.exp(least)
+
+
+@lru_cache(maxsize=64)
+def _trade_off(noise: float, rate: float, steps: int) -> ProfileTradeOff:
+    """Return what the accountant knows of a run, from above, for one example added or removed."""
+    cost = steps_cost(noise, rate, steps)
+    top = PLD(width=_ROUGH).epsilon(cost, _RAREST).upper
+    if not math.isfinite(top):
+        return ProfileTradeOff([], [])  # nothing is known, and nothing is refuted
+    epsilons = top * np.linspace(0.0, 1.0, _POINTS) ** 2  # curves bend most near 0
+    deltas = [profile_above(laws, epsilons, _ROUGH) for laws in directions(cost)]
+    return ProfileTradeOff(epsilons.tolist(), np.maximum(*deltas).tolist())
 
 
 def told_apart(noise: float, rate: float, steps: int) -> float:

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +14,8 @@ from torch.optim import SGD
 from sourdine.accounting.dpsgd.training import Sampler
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
-from sourdine.audit.one_run import Flags, Floats, farthest, guess
-from sourdine.audit.training.advantage import GradientAudit
+from sourdine.audit.one_run import Flags, Floats, guess
+from sourdine.audit.training.advantage import GradientAudit, bound_of_model, largest_bound_of_model
 from sourdine.audit.training.canaries import Canaries, Score, WithCanaries, pixel_canaries, scores
 from sourdine.audit.training.checks import Check
 from sourdine.audit.training.mutants import BrokenTraining
@@ -45,7 +46,8 @@ _OWNER = "audit_training"
 class TrainingAudit:
     """What an audit of one run found: its epsilon is at least `audited`, with the stated confidence.
 
-    `claimed` is what the run states at the same delta. `scores` and `included` tell of each canary how much
+    `claimed` is what the run states at the same delta, and `reach` the most that so many canaries can show
+    of a run of its shape. `scores` and `included` tell of each canary how much
     the model looks like having seen it, and whether it had. `gradients` is what the canaries in gradient
     space show, with every step seen, and `checks` what noise, batches and clipping of all steps show, as far
     as the `secrecy` of the run allows it to be told.
@@ -59,6 +61,7 @@ class TrainingAudit:
     guesses: int
     scores: Floats
     included: Flags
+    reach: float
     gradients: GradientAudit | None = None
     checks: tuple[Check, ...] = ()
     secrecy: Secrecy = Secrecy.NONE
@@ -88,11 +91,6 @@ class TrainingAudit:
         """Whether the run is not what it claims, by the canaries of the trained model or by its steps."""
         return self.exceeded or bool(self.faults)
 
-    @property
-    def reach(self) -> float:
-        """The most that so many canaries can show of any run."""
-        return farthest(self.canaries, delta=self.delta, confidence=self.confidence)
-
     def rates(self) -> tuple[Floats, Floats]:
         """False and true positives of an attacker who takes all scores from some level on for members."""
         order = np.argsort(-self.scores, kind="stable")
@@ -116,6 +114,7 @@ def audit_training(
     optimizer: MakeOptimizer | None = None,
     execution: Execution | None = None,
     progress: ReportProgress | None = None,
+    announce: Callable[[float], object] | None = None,
     ledger: Ledger | Path | str | None = None,
     broken: BrokenTraining | None = None,
     bits: Bits = SYSTEM,
@@ -133,6 +132,8 @@ def audit_training(
     - `gradients`: how many canaries in gradient space to add, each with a direction of its own.
     - `score`: "gradient" needs the weights before and after, and sees most; "loss" needs the answers only.
     - `optimizer`: steps so small that gradients stay what they are at the start, unless given.
+    - `announce`: called with the largest epsilon that the trained model can show of so many canaries, before
+      anything is charged or trained.
     - `broken`: a fault that is put in on purpose, to see whether the audit catches it; not with data.
 
     The other parameters are those of `fit`. What comes back is computed from noisy sums and from canaries,
@@ -159,10 +160,6 @@ def audit_training(
     own = None if data is None else examples_of(data)
     all_canaries = canaries if isinstance(canaries, Canaries) else _canaries_for(model, own, canaries)
     count = check.integer(_OWNER, "canaries", len(all_canaries), LEAST, MOST)
-    if count * plan.delta / 2 >= 1 - confidence:
-        remedy = "Take a smaller delta, or fewer canaries."
-        must = f"lie below {2 * (1 - confidence) / count:.3g} for {count:,} canaries at this confidence"
-        raise check.fail(_OWNER, "delta", must, plan.delta, remedy)
     probes = check.integer(_OWNER, "gradients", gradients, LEAST, MOST)
     if broken is not None and (data is not None or ledger is not None):
         raise InvalidParameter(
@@ -185,6 +182,9 @@ def audit_training(
         bits=bits,
     )
     priced = watched.priced(plan)
+    reach = largest_bound_of_model(count, priced, confidence=float(confidence))
+    if announce is not None:
+        announce(reach)
     with opened(ledger) as payer:
         trained = watched.trained(
             priced,
@@ -196,7 +196,7 @@ def audit_training(
     secrecy = Secrecy.NONE if own is None else Secrecy.DATA if ledger is None else Secrecy.PAID
     gradient, checks = watched.examined(priced, confidence, secrecy)
     evidence = scores(kind, start.eval(), trained, losses, all_canaries)
-    best = guess(evidence, included, delta=plan.delta, confidence=confidence)
+    best = bound_of_model(guess(evidence, included), count, priced, confidence=float(confidence))
     return TrainingAudit(
         claimed=priced.epsilon.upper,
         audited=best.epsilon,
@@ -206,6 +206,7 @@ def audit_training(
         guesses=best.guesses,
         scores=np.nan_to_num(evidence, nan=-math.inf),
         included=included,
+        reach=reach,
         gradients=gradient,
         checks=checks,
         secrecy=secrecy,

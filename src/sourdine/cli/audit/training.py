@@ -120,7 +120,7 @@ def training(
     )
     if broken:
         raise typer.Exit(0 if _mutants(job, seed, as_json) else 1)
-    audit = job.run("auditing", None, bits_of(_OWNER, seed), ledger)
+    audit = job.run("auditing", None, bits_of(_OWNER, seed), ledger, None if as_json else _announce)
     if output is not None:
         from sourdine.report.pages.training_audit import training_audit_page
 
@@ -190,7 +190,12 @@ class _Job:
         )
 
     def run(
-        self, label: str, broken: "BrokenTraining | None", bits: "Bits", ledger: str | None
+        self,
+        label: str,
+        broken: "BrokenTraining | None",
+        bits: "Bits",
+        ledger: str | None,
+        announce: Callable[[float], object] | None = None,
     ) -> "TrainingAudit":
         from sourdine.accounting.ledger import Ledger
         from sourdine.audit.training import audit_training, pixel_canaries
@@ -227,6 +232,7 @@ class _Job:
                 confidence=self.confidence,
                 execution=Execution(physical_batch_size=_PHYSICAL if train is None else None),
                 progress=progress,
+                announce=announce,
                 ledger=paid,
                 broken=broken,
                 bits=bits,
@@ -275,6 +281,10 @@ def plain(audit: "TrainingAudit") -> dict[str, object]:
         "secrecy": audit.secrecy.value,
         "roc": {"false_positives": others.tolist(), "true_positives": members.tolist()},
     }
+
+
+def _announce(reach: float) -> None:
+    show.line(f"The trained model can show an epsilon of at most {reach:.3g} of so many canaries.")
 
 
 def _print(audit: "TrainingAudit", job: _Job, ledger: str | None, output: Path | None) -> None:

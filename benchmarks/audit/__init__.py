@@ -1,0 +1,1 @@
+"""Audits of one run, beside jax_privacy."""
