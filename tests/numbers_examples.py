@@ -300,10 +300,12 @@ def _specification() -> tables.Specification:
 
 
 def _ledger_that_is_missing(epsilon: Any) -> Any:
-    """The words that say how to make it."""
+    """The words that say how to make it; a number that is refused stays refused."""
     try:
         return _specification().open_ledger(epsilon)
     except InvalidParameter as problem:
+        if problem.name == "epsilon":
+            raise
         return str(problem)
 
 
@@ -642,6 +644,7 @@ MECHANISMS = {
 }
 
 _HADAMARD = local.HadamardResponse(epsilon=1, categories=4)
+_BLOCKS = local.HadamardResponse(epsilon=3, categories=8, blocks=2)
 TREE = words.WordTree(epsilon=1, letters=3)
 _DISTRIBUTION = WAVE.distribution(_numeric_counts(WAVE))
 _QUERIES = local.QueryPlan(epsilon=1, queries=2, tolerance=HALF)
@@ -671,6 +674,12 @@ LOCAL = {
     "local.UnbiasedOracle.mean": of(
         lambda confidence: NUMERIC.mean(_numeric_counts(NUMERIC), confidence), confidence=HALF
     ),
+    "local.UnbiasedOracle.honest_mean": of(
+        lambda attackers: NUMERIC.honest_mean(
+            NUMERIC.mean(NUMERIC.tally(np.arange(200) % NUMERIC.codes)), attackers
+        ),
+        attackers=100,
+    ),
     "local.FrequencyOracle.estimate": of(
         lambda confidence: KARY.estimate(_kary_counts(), confidence), confidence=HALF
     ),
@@ -678,6 +687,12 @@ LOCAL = {
     "local.HadamardResponse.error": _error(_HADAMARD, reports=100),
     "local.HadamardResponse.estimate": of(
         lambda confidence: _HADAMARD.estimate(_kary_counts(_HADAMARD), confidence), confidence=HALF
+    ),
+    "local.HadamardResponse.honest_people": of(
+        lambda attackers: _BLOCKS.honest_people(
+            _BLOCKS.estimate(_BLOCKS.tally(np.arange(200) % _BLOCKS.codes)), attackers
+        ),
+        attackers=100,
     ),
     "local.HadamardResponse.variance": of(lambda reports: _HADAMARD.variance(HALF, reports), reports=100),
     "local.Hybrid": of(local.Hybrid, epsilon=1, **_RANGE, cells=100, window=40, share=QUARTER),

@@ -235,7 +235,7 @@ SLIPS = {
     ),
     # the ledger
     "a ledger for another unit": slip(
-        'unit = "person"', 'unit = "household"', "protects each 'person'", "name them alike", shown=True
+        'unit = "person"', 'unit = "household"', "protects each 'person'", "Name them alike", shown=True
     ),
     "a ledger for other neighbours": slip(
         EPSILON, f'{EPSILON}\nneighbours = "replace"', "Declare neighbours =", shown=True

@@ -139,7 +139,7 @@ BAD = {
     "no ledger named": ('ledger = "people.ledger"', "", "names no ledger"),
     "no ledger there": ("people.ledger", "other.ledger", "make it with: sourdine ledger create"),
     "not a ledger": ('ledger = "people.ledger"', 'ledger = "people.csv"', "people.csv"),
-    "another unit": ('unit = "person"', 'unit = "household"', "name them alike"),
+    "another unit": ('unit = "person"', 'unit = "household"', "Name them alike"),
     "another relation": ("epsilon = 0.5", 'epsilon = 0.5\nneighbours = "replace"', "Declare neighbours ="),
     "another filter": ("epsilon = 0.5", "epsilon = 0.5\ndelta = 1e-6", "Leave out the delta"),
 }

@@ -1,13 +1,14 @@
 """The choice of an oracle: never beaten, and explained with its own figures."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import GRR, OLH, NumericOracle, ProjectiveGeometry, choose
-from sourdine.local.choose import FREQUENCY, NUMERIC, frequency_oracle, kinds
+from sourdine.local import GRR, OLH, OUE, NumericOracle, ProjectiveGeometry, SquareWave, choose
+from sourdine.local.choose import FREQUENCY, NUMERIC, frequency_oracle, kinds, numeric_oracle
 from sourdine.local.oracle import CodeReports, FrequencyOracle, Oracle
 from tests import contract
 
@@ -65,3 +66,11 @@ def test_bad_questions_are_refused() -> None:
         choose(1, 1)
     with pytest.raises(InvalidParameter, match="'frequency' of choose"):
         choose(1, 5, frequency=1.5)
+
+
+def test_an_oracle_is_known_by_the_name_of_its_class_too() -> None:
+    for name, kind in (("OUE", OUE), ("oue", OUE), ("optimal-unary", OUE), ("GRR", GRR), ("OLH", OLH)):
+        assert isinstance(frequency_oracle(name, epsilon=1, categories=4)[0], kind)
+    assert isinstance(numeric_oracle("SquareWave", epsilon=1, lower=0, upper=1)[0], SquareWave)
+    with pytest.raises(InvalidParameter, match=re.escape("optimal-unary (OUE)")):
+        frequency_oracle("oui", epsilon=1, categories=4)

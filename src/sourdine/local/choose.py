@@ -7,9 +7,9 @@ in the worst case; for a distribution of numbers the square wave.
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
@@ -173,14 +173,14 @@ NUMERIC: dict[str, type[NumericOracle]] = {
     "bounded-staircase": BoundedStaircaseOracle,
 }
 Number = Fraction | float
+K = TypeVar("K", bound=Oracle)
 
 
 def frequency_oracle(name: str, *, epsilon: Number, categories: int) -> tuple[FrequencyOracle, str]:
     """The oracle of a name for so many categories, and why it is taken."""
     if name == AUTO:
         return choose(epsilon, categories)
-    _known(name, FREQUENCY)
-    oracle = new_oracle(FREQUENCY[name], epsilon=epsilon, categories=categories)
+    oracle = new_oracle(_kind(name, FREQUENCY), epsilon=epsilon, categories=categories)
     return oracle, f"{type(oracle).__name__} was asked for"
 
 
@@ -190,11 +190,14 @@ def numeric_oracle(name: str, *, epsilon: Number, lower: Number, upper: Number) 
         raise InvalidParameter("The lower bound must be below the upper one. Give the bounds in order.")
     if name == AUTO:
         return choose_numeric(epsilon, lower=lower, upper=upper)
-    _known(name, NUMERIC)
-    oracle = NUMERIC[name](epsilon=epsilon, lower=lower, upper=upper)
+    oracle = _kind(name, NUMERIC)(epsilon=epsilon, lower=lower, upper=upper)
     return oracle, f"{type(oracle).__name__} was asked for"
 
 
-def _known(name: str, names: dict[str, type[FrequencyOracle]] | dict[str, type[NumericOracle]]) -> None:
-    if name not in names:
-        raise check.fail("a question", "oracle", f"be {AUTO} or one of {', '.join(names)}", name)
+def _kind(name: str, names: Mapping[str, type[K]]) -> type[K]:
+    """The oracle of a name: one of the keys, or a class's own name in any case, such as OUE."""
+    known = dict(names) | {kind.__name__.casefold(): kind for kind in names.values()}
+    if name.casefold() not in known:
+        offered = ", ".join(f"{key} ({kind.__name__})" for key, kind in names.items())
+        raise check.fail("a question", "oracle", f"be {AUTO} or one of {offered}", name)
+    return known[name.casefold()]

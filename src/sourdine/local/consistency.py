@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.local.estimate import Estimate
 
 Floats = NDArray[np.float64]
 
@@ -57,6 +58,21 @@ def norm_sub(values: ArrayLike) -> Floats:
     missing = 1 - cut.sum(axis=-1, keepdims=True)
     raised = np.where(above, cut + missing / above.sum(axis=-1, keepdims=True), 0.0)
     return np.where(missing > 0, raised, simplex(shares))
+
+
+def shares_of_all(estimate: Estimate) -> Floats | None:
+    """The nearest shares of a whole to the estimates of several categories; None for a single number."""
+    return simplex(estimate.value) if estimate.value.ndim == 1 and estimate.value.size > 1 else None
+
+
+def is_mostly_noise(estimate: Estimate) -> bool:
+    """Whether the noise of all categories together exceeds their shares, as with many categories.
+
+    The expected sum of squared errors is the sum of the variances. If it is larger than the sum of the
+    squares of the constrained shares, an answer of 0 everywhere would be nearer than the estimates.
+    """
+    constrained = shares_of_all(estimate)
+    return constrained is not None and float(estimate.variance.sum()) > float(constrained @ constrained)
 
 
 def _shares(values: ArrayLike) -> Floats:

@@ -30,6 +30,7 @@ class Estimate(Viewable):
     Intervals of shares lie within 0 and 1 and hold the true share at least as often as the confidence says.
     They may miss a value that lies outside. Where it lies so far out that no share would make it likely,
     `unlikely` says so, and the interval is the nearest share alone: with many categories some are.
+    `periods` is how many periods were pooled, in which the same devices may have reported.
     """
 
     value: Floats
@@ -39,6 +40,7 @@ class Estimate(Viewable):
     reports: int
     confidence: float = 0.95
     unlikely: Bools | None = None
+    periods: int = 1
 
     def __repr__(self) -> str:
         ends = zip(self.value.flat, self.lower.flat, self.upper.flat, strict=True)
@@ -71,9 +73,9 @@ def between(
     return Estimate(value, variance, lower, upper, reports, confidence, people.unlikely)
 
 
-def normal(value: Floats, variance: Floats, reports: int, confidence: float) -> Estimate:
-    """Values whose noise is about normal, with a variance that is known or estimated."""
-    reach = deviations(confidence) * np.sqrt(variance)
+def normal(value: Floats, variance: Floats, reports: int, confidence: float, bias: float = 0.0) -> Estimate:
+    """Values whose noise is about normal, with a variance that is known or estimated, and a bounded bias."""
+    reach = deviations(confidence) * np.sqrt(variance) + bias
     return Estimate(value, variance, value - reach, value + reach, reports, confidence)
 
 

@@ -48,4 +48,5 @@ def pooled_estimate(question: Question, periods: Sequence[Counts], confidence: f
         mean([each.upper for each in parts]),
         reports,
         confidence,
+        periods=len(some),
     )

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from sourdine.core.distributions import float_above
+from sourdine.local.consistency import shares_of_all
 from sourdine.local.estimate import Counts, Estimate, Floats
 from sourdine.local.oracle import FrequencyOracle
 from sourdine.local.poisoning import Reach, Sign, attackers_reach, has_reach, signs_of_periods
@@ -40,8 +41,10 @@ def survey_document(
 def estimate_document(
     question: Question, answer: Estimate, values: Floats, reach: Reach | None
 ) -> dict[str, object]:
-    """An estimate for machines: the values, perhaps constrained, beside the unbiased ones."""
+    """Return an estimate as plain data: the values as asked for, unbiased, and constrained to sum to 1."""
     count = len(answer.value)
+    constrained = None if not isinstance(question.oracle, FrequencyOracle) else shares_of_all(answer)
+    whole = [None] * count if constrained is None else constrained.tolist()
     ups = [None] * count if reach is None else reach.up.reshape(-1).tolist()
     downs = [None] * count if reach is None else reach.down.reshape(-1).tolist()
     return _head(question, answer.reports, answer.confidence) | {
@@ -51,16 +54,18 @@ def estimate_document(
                 "answer": name,
                 "value": float(value),
                 "unbiased": float(raw),
+                "constrained": within,
                 "standard_error": math.sqrt(variance),
                 "lower": float(low),
                 "upper": float(high),
                 "moved_up": up,
                 "moved_down": down,
             }
-            for name, value, raw, variance, low, high, up, down in zip(
+            for name, value, raw, within, variance, low, high, up, down in zip(
                 answer_names(question, answer),
                 values,
                 answer.value,
+                whole,
                 answer.variance.tolist(),
                 answer.lower,
                 answer.upper,

@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.address import Place, place_of
+from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, OldWord
 from sourdine.core.format import plain, written
@@ -372,7 +373,11 @@ class Specification(Declared):
             privacy = self._declared if self.queries == NO_QUERIES else self._planned_privacy
             small = f" --delta {plain(declaration.delta)}" if privacy.squared and declaration.delta else ""
             small += f" --selection-delta {plain(privacy.selection_delta)}" if privacy.selection_delta else ""
-            budget = decimal(declaration.epsilon) if epsilon is None else epsilon
+            budget = (
+                decimal(declaration.epsilon)
+                if epsilon is None
+                else check.positive("Specification.open_ledger", "epsilon", epsilon)
+            )
             raise InvalidParameter(
                 f"There is no ledger {path}. If it was moved, name its new place: another one is another "
                 f"budget. If there was none, make it with: sourdine ledger create {quote(str(path))} "

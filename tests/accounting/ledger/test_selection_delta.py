@@ -159,7 +159,7 @@ def test_software_that_knows_no_mark_is_kept_out(tmp_path: Path) -> None:
         Ledger.create(tmp_path / name, made).backup(tmp_path / f"{name}-backup").close()
         for file in (name, f"{name}-backup"):
             with closing(sqlite3.connect(tmp_path / file)) as connection:
-                assert connection.execute("PRAGMA user_version").fetchone()[0] == VERSION == 3
+                assert connection.execute("PRAGMA user_version").fetchone()[0] == VERSION == 4
 
 
 def test_a_ledger_made_before_there_were_reserves_opens_and_verifies(path: Path) -> None:

@@ -212,6 +212,18 @@ def test_results_there_and_back(tmp_path: Path) -> None:
         files.write_results(path, wide)
 
 
+def test_no_word_of_the_results_is_a_formula(tmp_path: Path) -> None:
+    words = ["=1+1", "@SUM(A1)"]
+    oracle = Rappor(bits=32, hashes=2, cohorts=2, f=Fraction(1, 8), p=Fraction(1, 8), q=Fraction(7, 8))
+    rows = oracle.encode(words, np.arange(4000) % 2, bits=SeededBits(3))
+    evidence = Evidence.of(oracle, oracle.tally(rows))
+    decoding = decode_by_least_squares(evidence, Candidates.of(oracle, words))
+    files.write_results(tmp_path / "results.csv", decoding)
+    lines = (tmp_path / "results.csv").read_text().splitlines()[1:]
+    assert sorted(line.split(",")[0] for line in lines) == ["'=1+1", "'@SUM(A1)"]
+    assert sorted(each.string for each in files.read_results(tmp_path / "results.csv")) == words
+
+
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "params.csv"
     path.write_bytes(b"\xff\xfe\x00")

@@ -175,6 +175,7 @@ def _print(
 ) -> None:
     import numpy as np
 
+    from sourdine.local.consistency import is_mostly_noise, shares_of_all
     from sourdine.local.survey_result import answer_names
 
     names = answer_names(question, answer)
@@ -184,6 +185,10 @@ def _print(
     rows: list[tuple[str, ...]] = [
         (names[i], f"{values[i]:.4f}", f"{answer.lower[i]:.4f} to {answer.upper[i]:.4f}") for i in order
     ]
+    constrained = shares_of_all(answer) if constrain == "none" and len(values) > 2 else None
+    if constrained is not None:
+        columns = (*columns, "as shares of all")
+        rows = [(*row, f"{constrained[i]:.4f}") for row, i in zip(rows, order, strict=True)]
     if reach is not None and reach.share:
         columns += (f"{100 * reach.share:g} % attackers",)
         rows = [
@@ -201,9 +206,13 @@ def _print(
             else ""
         )
         + (
-            " An estimate below 0 or above 1 is so by noise; --constrain simplex makes shares of all."
-            if constrain == "none" and len(values) > 1 and np.any((values < 0) | (values > 1))
-            else ""
+            ""
+            if constrained is None
+            else " The noise is larger than the shares: use the shares of all for all answers together, and "
+            "the unbiased estimates for one answer or a sum of some."
+            if is_mostly_noise(answer)
+            else " Estimates are unbiased and have intervals. Shares of all are at least 0 and sum to 1, "
+            "with a bias."
         )
         + (
             " An interval of one share alone means reports that no share makes likely: by chance, as some of "

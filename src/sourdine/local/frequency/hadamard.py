@@ -20,6 +20,7 @@ from sourdine.core.randomness.table import WeightTerms, table
 from sourdine.local.estimate import Counts, Estimate, between, shares
 from sourdine.local.frequency.field import walsh_hadamard
 from sourdine.local.frequency.supports import CodedOracle, Ints
+from sourdine.local.intervals.inversion import PeopleRange
 from sourdine.local.intervals.votes import Votes
 from sourdine.mechanisms.randomized_response import Channel, mean_error
 
@@ -189,6 +190,20 @@ class HadamardResponse(CodedOracle):
         variance = (self._spread(mass, votes) - np.clip(value, 0.0, 1.0)) / n
         people = votes.people(signs, totals, self._alone, n, level)
         return between(value, variance, people, n, level)
+
+    def honest_people(self, estimate: Estimate, attackers: int) -> PeopleRange | None:
+        """Honest people with each category, if so many of the reports were made up.
+
+        Each of those votes for a category, against it or not at all, so the honest votes for it less those
+        against it are at most that many away from all. How many people the block holds is taken as unknown.
+        """
+        owner = "HadamardResponse.honest_people"
+        made_up = check.integer(owner, "attackers", attackers, 0, estimate.reports - 1)
+        signs = np.rint(estimate.value * self._votes.lean * estimate.reports).astype(np.int64)
+        honest = estimate.reports - made_up
+        return self._votes.people_between(
+            signs - made_up, signs + made_up, self._alone, honest, estimate.confidence
+        )
 
     @property
     def _alone(self) -> NDArray[np.bool_]:

@@ -60,6 +60,24 @@ class Votes:
                 out[:, which] = method(signs[which], totals[which], reports, error)
         return within(out[0], out[1], reports, signs.shape)
 
+    def people_between(
+        self, fewest: Ints, most: Ints, alone: Bools, reports: int, confidence: float
+    ) -> PeopleRange | None:
+        """How many hold each category, by limits on its votes and no knowledge of its block.
+
+        None where the sums are not known to be log-concave, so that their tails cannot be compared.
+        """
+        if not self.log_concave(reports - 1):
+            return None
+        out = np.empty((2, len(fewest)), np.int64)
+        for which, block in ((alone, 0), (~alone, reports)):
+            largest = np.full(int(which.sum()), block, np.int64)
+            for side, signs in enumerate((fewest, most)):
+                within_reach = np.clip(signs[which], -reports, reports)
+                ends = self._inverted(within_reach, largest, reports, 1 - confidence, unsure=bool(block))
+                out[side, which] = ends[side]
+        return within(out[0], out[1], reports, fewest.shape)
+
     def _alone(self, signs: Ints, totals: Ints, reports: int, error: float) -> tuple[Ints, Ints]:
         """Nobody else is in the block."""
         return self._inverted(signs, np.zeros_like(signs), reports, error, unsure=False)

@@ -112,9 +112,9 @@ class BoundedOracle(ResolvedOracle):
     def mean(self, counts: Counts, confidence: float = 0.95, *, population: bool = False) -> Estimate:
         """The mean of those who reported, and of the population that they are a random sample of.
 
-        The interval holds the largest bias that is left. Its variance is that of the decoded reports, with
-        the spread of the values: more than the noise alone, so for those who reported it covers more often.
-        The worst variance is mixed in as if it were one report more.
+        The interval allows for the largest bias that is left, and for rounding to the grid. Its variance is
+        that of the decoded reports, with the spread of the values: more than the noise alone, so for those
+        who reported it covers more often. The worst variance is mixed in as if it were one report more.
         """
         owner = f"{type(self).__name__}.mean"
         level = check.confidence(owner, confidence)
@@ -127,7 +127,8 @@ class BoundedOracle(ResolvedOracle):
         spread += decoding.variance / known.reports  # few reports mostly show too little of the spread
         variance = self.reach**2 * spread / known.reports
         value = np.asarray(self.middle + self.reach * mean)
-        reach = deviations(level) * math.sqrt(variance) + self.reach * decoding.bias
+        bias = self.reach * (decoding.bias + self.rounding)
+        reach = deviations(level) * math.sqrt(variance) + bias
         return Estimate(value, np.asarray(variance), value - reach, value + reach, known.reports, level)
 
     def error(self, confidence: float = 0.95, reports: int = 1) -> float:
@@ -137,7 +138,7 @@ class BoundedOracle(ResolvedOracle):
         count = check.integer(owner, "reports", reports, 1, 1 << 62)
         decoding = self.decoding(count)
         noise = half_width(decoding.codes, decoding.variance, level, count)
-        return self.reach * (noise + decoding.bias)
+        return self.reach * (noise + decoding.bias + self.rounding)
 
     @classmethod
     def examples(cls) -> Iterator[Example]:

@@ -201,6 +201,9 @@ class Distribution:
         ends = np.array([bounds.crossing(share, level, bits) for share in shares.tolist()])
         last = np.append(bounds.first[1:], len(self.places)) - 1
         low, high = self.places[bounds.first[ends[:, 0]]], self.places[last[ends[:, 1]]]
+        # A value is read at its nearest place, so it may lie half a cell from it.
+        half = (self.places[-1] - self.places[0]) / (len(self.places) - 1) / 2
+        low, high = np.maximum(low - half, self.places[0]), np.minimum(high + half, self.places[-1])
         at = np.searchsorted(np.cumsum(self.mass), shares)
         return Bands(self.places[np.minimum(at, len(self.places) - 1)], low, high)
 

@@ -28,6 +28,7 @@ from sourdine.mechanisms.randomized_response import LEAST_EPSILON, MOST_EPSILON,
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_FLOATS = 1e-9  # a place is found in floats of relative error 2^-52, for at most 2^28 cells
 _CHUNK = 1 << 15  # values handled at once, so that the arrays stay in the cache
 
 
@@ -93,6 +94,15 @@ class NumericOracle(CodeReports):
     def reach(self) -> float:
         """Half the length of the range."""
         return float((self.upper - self.lower) / 2)
+
+    @property
+    def rounding(self) -> float:
+        """How far the nearest place of the grid may lie from a value, on [-1, 1]: half a cell.
+
+        All people may have one value and round it the same way, so the mean may be off by as much. Intervals
+        allow for it. The factor is for the rounding of floats.
+        """
+        return (1 + _FLOATS) / self.cells
 
     @abstractmethod
     def encode(self, values: NDArray[Any], bits: Bits) -> Ints:
@@ -167,12 +177,43 @@ class UnbiasedOracle(NumericOracle):
         scale = self.reach**2 / known.reports
         value = np.asarray(self.middle + self.reach * mean)
         if 1 + self.noise.square <= 0:
-            low, high = map(np.asarray, self.middle + self.reach * self._scores(mean, known.reports, level))
+            ends = self._scores(mean, mean, known.reports, level)
+            low, high = map(np.asarray, self.middle + self.reach * ends)
             return Estimate(value, np.asarray(variance * scale), low, high, known.reports, level)
-        return normal(value, np.asarray(variance * scale), known.reports, level)
+        return normal(value, np.asarray(variance * scale), known.reports, level, self.reach * self.rounding)
 
-    def _scores(self, mean: float, reports: int, confidence: float) -> Floats:
-        """The ends of all means t that the observed one lies within z deviations of, at the most noise for t.
+    def honest_mean(self, estimate: Estimate, attackers: int) -> tuple[Floats, Floats]:
+        """An interval for the mean of the honest people, if so many of the reports were made up.
+
+        The attackers' reports decode to anything between the least and the largest code, and have no noise.
+        The noise of the others is at most the worst. Where its variance grows with the values, the second
+        moment of all reports bounds that of the honest ones.
+        """
+        owner = f"{type(self).__name__}.honest_mean"
+        made_up = check.integer(owner, "attackers", attackers, 0, estimate.reports - 1)
+        honest, level = estimate.reports - made_up, estimate.confidence
+        mean = (float(estimate.value) - self.middle) / self.reach
+        low, high = (
+            (estimate.reports * mean - made_up * end) / honest
+            for end in (float(self.decoded.max()), float(self.decoded.min()))
+        )
+        if 1 + self.noise.square <= 0:
+            ends = self._scores(max(low, -1.0), min(high, 1.0), honest, level)
+        else:
+            constant, square = self.noise
+            spread = constant + self.blur
+            if square > 0:
+                variance = float(estimate.variance) * estimate.reports / self.reach**2
+                moment = min(max((variance - spread) / square, 0.0), 1.0)  # the mean of t^2 among all
+                observed = estimate.reports / honest * (constant + (1 + square) * moment)
+                spread += square * min((observed - constant) / (1 + square), 1.0)
+            reach = deviations(level) * math.sqrt(spread / honest) + self.rounding
+            ends = np.array([low - reach, high + reach])
+        lower, upper = np.clip(self.middle + self.reach * ends, float(self.lower), float(self.upper))
+        return np.asarray(lower), np.asarray(upper)
+
+    def _scores(self, lowest: float, highest: float, reports: int, confidence: float) -> Floats:
+        """The ends of all means t that an observed one lies within z deviations of, at the most noise for t.
 
         Reports that tell nothing of the spread of values have at most the noise constant + square t^2, since
         square is below 0 and the mean of squares at least the square of the mean. So the ends are the roots
@@ -180,8 +221,11 @@ class UnbiasedOracle(NumericOracle):
         """
         z = deviations(confidence) ** 2 / reports
         widened = 1 - z * self.noise.square
-        root = math.sqrt(max(mean**2 - widened * (mean**2 - z * (self.noise.constant + self.blur)), 0.0))
-        return np.array([mean - root, mean + root]) / widened
+        observed = np.array([lowest, highest])
+        below_root = observed**2 - widened * (observed**2 - z * (self.noise.constant + self.blur))
+        sides = np.array([-1.0, 1.0])
+        ends = (observed + sides * np.sqrt(np.maximum(below_root, 0.0))) / widened
+        return np.asarray(ends + sides * self.rounding)
 
     def error(self, confidence: float = 0.95, reports: int = 1) -> float:
         """The half-width of an interval around the mean of those who report, whatever their values."""
@@ -189,7 +233,7 @@ class UnbiasedOracle(NumericOracle):
         level = check.confidence(owner, confidence)
         count = check.integer(owner, "reports", reports, 1, 1 << 62)
         variance = self.noise.worst + self.blur
-        return self.reach * half_width(self.decoded, variance, level, count)
+        return self.reach * (half_width(self.decoded, variance, level, count) + self.rounding)
 
 
 class ResolvedOracle(NumericOracle):

@@ -140,6 +140,11 @@ class WindowOracle(UnbiasedOracle, ResolvedOracle):
         return 0.0 if self.parts == 1 else 1 / self.cells**2
 
     @property
+    def rounding(self) -> float:
+        """Half of a part of a cell: within a cell values are rounded at random, without bias."""
+        return super().rounding / self.parts
+
+    @property
     def channel(self) -> Floats:
         return self.sliding.rows
 

@@ -4,8 +4,10 @@ Honest devices can send every report, so no test sees a careful attacker; but ea
 a known amount at most, and that can be said beside it (docs/guarantees/poisoning.md).
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.local.estimate import Estimate
 from sourdine.local.frequency.hadamard import HadamardResponse
+from sourdine.local.intervals.inversion import PeopleRange, people_behind
 from sourdine.local.numeric.oracle import UnbiasedOracle
 from sourdine.local.oracle import FrequencyOracle, Oracle
 
@@ -24,15 +27,48 @@ Floats = NDArray[np.float64]
 class Reach:
     """What a share of attackers among those who reported could have done, for each value of an estimate.
 
-    `up` and `down` say how far they could have moved it, each at least 0; `lower` and `upper` are an interval
-    for the honest people alone, whatever the others sent, at the estimate's confidence.
+    `up` and `down` are how far they could have moved it, each at least 0. `lower` and `upper` are an interval
+    for the honest people alone, whatever the others sent, at the estimate's confidence: it is found by
+    inverting the distribution of the honest reports, with the attackers' number fixed. An estimate of several
+    periods does not show in which of them the attackers were, so the interval is all that people can have.
     """
 
     share: float
     up: Floats
     down: Floats
-    lower: Floats
-    upper: Floats
+    oracle: Oracle = field(repr=False)
+    estimate: Estimate = field(repr=False)
+
+    @property
+    def lower(self) -> Floats:
+        """The lower ends for the honest people."""
+        return self._honest[0]
+
+    @property
+    def upper(self) -> Floats:
+        """The upper ends for the honest people."""
+        return self._honest[1]
+
+    @cached_property
+    def _honest(self) -> tuple[Floats, Floats]:
+        attackers = math.ceil(self.share * self.estimate.reports)
+        if not attackers:
+            return self.estimate.lower, self.estimate.upper
+        honest = self.estimate.reports - attackers
+        least, most = report_range(self.oracle)[2:]
+        every = np.zeros_like(self.estimate.value) + least, np.zeros_like(self.estimate.value) + most
+        if self.estimate.periods > 1 or honest < 1:
+            return every
+        if isinstance(self.oracle, HadamardResponse) and self.oracle.blocks > 1:
+            people = self.oracle.honest_people(self.estimate, attackers)
+        elif isinstance(self.oracle, FrequencyOracle):
+            people = _honest_people(self.oracle, self.estimate, attackers)
+        else:
+            assert isinstance(self.oracle, UnbiasedOracle)  # `report_range` refuses others
+            return self.oracle.honest_mean(self.estimate, attackers)
+        return (every[0] if people is None else people.lower / honest), (
+            every[1] if people is None else people.upper / honest
+        )
 
 
 def attackers_reach(oracle: Oracle, estimate: Estimate, share: Fraction | float) -> Reach:
@@ -41,7 +77,7 @@ def attackers_reach(oracle: Oracle, estimate: Estimate, share: Fraction | float)
     An estimate is the mean of what each report alone would give, between g- and g+. If attackers sent a share
     b of the reports, it is (1 - b) times that of the honest people, plus b times something from g- to g+: so
     it lies at most b (g+ - f) above the honest value f and b (f - g-) below. For shares g+ = (1 - q)/(p - q)
-    and g- = -q/(p - q). Only the estimate e is known, and e - f = b (g - e)/(1 - b): that is what is said.
+    and g- = -q/(p - q). Only the estimate e is known, and e - f = b (g - e)/(1 - b): that is what is given.
 
     >>> from sourdine.local import GRR
     >>> from sourdine.testing import SeededBits
@@ -53,13 +89,23 @@ def attackers_reach(oracle: Oracle, estimate: Estimate, share: Fraction | float)
     part = float(check.between("attackers_reach", "share", share, Fraction(0), Fraction(1, 2)))
     low, high, least, most = report_range(oracle)
     value, odds = np.clip(estimate.value, least, most), part / (1 - part)
-    return Reach(
-        part,
-        odds * np.maximum(high - value, 0.0),
-        odds * np.maximum(value - low, 0.0),
-        np.clip((estimate.lower - part * high) / (1 - part), least, most),
-        np.clip((estimate.upper - part * low) / (1 - part), least, most),
-    )
+    up, down = odds * np.maximum(high - value, 0.0), odds * np.maximum(value - low, 0.0)
+    return Reach(part, up, down, oracle, estimate)
+
+
+def _honest_people(oracle: FrequencyOracle, estimate: Estimate, attackers: int) -> PeopleRange:
+    """Honest people with each category: attackers support it with all their reports, or with none.
+
+    The other reports are Bin(m, p) + Bin(honest - m, q) in number. A lower limit takes away as many supports
+    as there are attackers, an upper limit none; with fewer attackers than that both limits only move inwards.
+    """
+    p, q = oracle.channel
+    honest = estimate.reports - attackers
+    # the estimate is (supports/n - q)/(p - q), so this is a whole number but for the rounding of floats
+    supports = np.rint((estimate.value * (p - q) + q) * estimate.reports).astype(np.int64)
+    fewest = people_behind(p, q, np.maximum(supports - attackers, 0), honest, estimate.confidence)
+    most = people_behind(p, q, np.minimum(supports, honest), honest, estimate.confidence)
+    return PeopleRange(fewest.lower, most.upper, fewest.unlikely & most.unlikely)
 
 
 def has_reach(oracle: Oracle) -> bool:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.text.escaping import as_written, inert
 from sourdine.local.estimate import Counts
 from sourdine.local.rappor.decode.decoding import Candidates, Decoding
 from sourdine.local.rappor.device import Life
@@ -203,8 +204,8 @@ def results(decoding: Decoding) -> list[ResultLine]:
 
 
 def write_results(path: Path, decoding: Decoding) -> None:
-    """The words that were found, as a file."""
-    lines = ([getattr(result, name) for name in _RESULTS] for result in results(decoding))
+    """The words that were found, as a file; a spreadsheet takes none of them for a formula."""
+    lines = ([inert(getattr(result, name)) for name in _RESULTS] for result in results(decoding))
     _write(path, [_RESULTS, *lines])
 
 
@@ -219,7 +220,7 @@ def read_results(path: Path) -> list[ResultLine]:
     for number, line in enumerate(lines[1:], 2):
         try:
             word, *numbers = line
-            results.append(ResultLine(word, *(float(text) for text in numbers)))
+            results.append(ResultLine(as_written(word), *(float(text) for text in numbers)))
         except (TypeError, ValueError):
             raise InvalidParameter(
                 f"Line {number} of the results in '{path.name}' is damaged or cut short. Nothing was read."

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from sourdine.accounting.explain.words import at_most
 from sourdine.core.format import counted, shorten_up
+from sourdine.local.consistency import is_mostly_noise, shares_of_all
 from sourdine.local.estimate import Counts, Estimate
 from sourdine.local.oracle import FrequencyOracle
 from sourdine.local.poisoning import Reach, Sign, alarms, attackers_reach, has_reach, signs_of_periods
@@ -185,7 +186,15 @@ def price_points(question: Question) -> tuple[str, ...]:
 def _caption(answer: Estimate, bars: int) -> str:
     size = len(answer.value)
     largest = f"The {bars} largest of {size:,}. " if bars < size else ""
-    return f"{largest}Bars: estimates; thin lines: {100 * answer.confidence:g} % intervals."
+    which = ""
+    if size > 2:
+        which = " Shares of all are at least 0 and sum to 1, with a bias"
+        which += (
+            ": the noise is larger than the shares here, so use them for all answers together."
+            if is_mostly_noise(answer)
+            else "; estimates have none."
+        )
+    return f"{largest}Bars: estimates; thin lines: {100 * answer.confidence:g} % intervals.{which}"
 
 
 def _is_share(question: Question) -> bool:
@@ -218,11 +227,19 @@ def _bars(
     def place(number: float) -> float:
         return 100 * min(max((float(number) - start) / (stop - start), 0.0), 1.0)
 
+    constrained = shares_of_all(answer) if len(answer.value) > 2 else None
+
+    def interval(i: int) -> str:
+        ends = f"{_amount(question, float(answer.lower[i]))} to {_amount(question, float(answer.upper[i]))}"
+        if constrained is None:
+            return ends
+        return f"{ends}; as a share of all {_amount(question, float(constrained[i]))}"
+
     bars = tuple(
         SurveyBar(
             names[i],
             _amount(question, float(answer.value[i])),
-            f"{_amount(question, float(answer.lower[i]))} to {_amount(question, float(answer.upper[i]))}",
+            interval(i),
             place(answer.value[i]),
             place(answer.lower[i]),
             place(answer.upper[i]),

@@ -3,7 +3,7 @@
 Of many small p-values, a correction for multiple tests says which count as found.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtri
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
@@ -187,6 +187,7 @@ class Decoding:
 
     p-values are for the word being absent, against its being there. The standard errors are for the people
     that the reports are a sample of. `unlisted` is the estimated share of words that are no candidates.
+    The interval of a found word holds given that it was found, and that of another word without a condition.
     """
 
     method: str
@@ -217,17 +218,29 @@ class Decoding:
         """With normal intervals, and p-values from shares in units of an error (of `tests`, where it is not
         the standard error)."""
         reach = deviations(terms.confidence) * errors
+        lower, upper = shares - reach, shares + reach
         scores = shares / np.where(errors > 0, errors, np.inf) if tests is None else tests
         p_values = np.exp(log_ndtr(-scores))
+        detected = terms.correction.detect(p_values, terms.level) & (shares > 0)
+        if detected.any():
+            # A p-value below this cutoff was found. Given the other words the number of those found does not
+            # depend on how far below it one lies (Benjamini, Yekutieli 2005), so the cutoff is a constant.
+            cutoff = terms.level / len(words)
+            if terms.correction is Correction.BENJAMINI_HOCHBERG:
+                cutoff *= int(detected.sum())
+            found = shares[detected]
+            least = -float(ndtri(cutoff)) * found / scores[detected]
+            ends = intervals_if_found(found, errors[detected], least, terms.confidence)
+            lower[detected], upper[detected] = ends
         return cls(
             method=method,
             words=words,
             shares=shares,
             errors=errors,
             p_values=p_values,
-            lower=shares - reach,
-            upper=shares + reach,
-            detected=terms.correction.detect(p_values, terms.level) & (shares > 0),
+            lower=lower,
+            upper=upper,
+            detected=detected,
             unlisted=unlisted,
             reports=reports,
             terms=terms,
@@ -248,3 +261,34 @@ class Decoding:
         """The found words, the most frequent first."""
         order = np.argsort(-self.shares, kind="stable")
         return tuple(self.words[i] for i in order if self.detected[i])
+
+
+_STEPS = 60  # halvings of an interval of at most 1: below the last digit of a float
+
+
+def intervals_if_found(
+    shares: Floats, errors: Floats, least: Floats, confidence: float
+) -> tuple[Floats, Floats]:
+    """Intervals of shares that were reported because they reached a threshold.
+
+    With X normal about the true share t, P_t[X >= x | X >= least] rises with t: the ends are where it is half
+    the error, and 1 less that. Without the condition small shares are found when they look larger than they
+    are. A share is at least 0, so no end is below that, and a barely found word has an interval from 0.
+    """
+    tail = (1 - confidence) / 2
+
+    def chance(share: Floats) -> Floats:
+        seen, condition = (share - shares) / errors, (share - least) / errors
+        return np.asarray(np.exp(log_ndtr(seen) - log_ndtr(condition)))
+
+    return _crossing(chance, tail, len(shares)), _crossing(chance, 1 - tail, len(shares))
+
+
+def _crossing(chance: Callable[[Floats], Floats], level: float, count: int) -> Floats:
+    """The share at which a rising chance reaches a level, within 0 and 1."""
+    low, high = np.zeros(count), np.ones(count)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        below = chance(middle) < level
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return low

@@ -239,7 +239,8 @@ def decode_nonnegative(
         tests=scores,
     )
     ends = np.quantile(drawn[:, :-1], [tail, 1 - tail], axis=0)
-    return replace(decoding, lower=ends[0], upper=ends[1])
+    lower, upper = np.where(decoding.detected, (decoding.lower, decoding.upper), ends)
+    return replace(decoding, lower=lower, upper=upper)
 
 
 def _normals(count: int, bits: Bits) -> Floats:
