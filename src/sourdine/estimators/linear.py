@@ -19,6 +19,7 @@ from sourdine.core.late import ndtri
 from sourdine.core.randomness.bits import Bits
 from sourdine.estimators.moments import ConstantRule, NoisyProducts, ProductSums, blocks, draw, finest
 from sourdine.estimators.payment import (
+    ExactScores,
     FitBudget,
     FitPlan,
     PrivateEstimator,
@@ -155,7 +156,7 @@ class LinearModel(PrivateEstimator):
         return slopes.T, self.weights_[-1] * self.rule_.constant - middles @ slopes
 
 
-class LinearClassifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
+class LinearClassifier(ExactScores, ClassifierMixin, LinearModel):  # type: ignore[misc]
     """Classes by a linear function: one score for two classes, else one for each."""
 
     classes: Sequence[object] | None
@@ -238,7 +239,7 @@ class LeastSquaresClassifier(LinearClassifier):
         return found
 
 
-class LeastSquaresRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
+class LeastSquaresRegressor(ExactScores, RegressorMixin, LinearModel):  # type: ignore[misc]
     """Linear regression by least squares, (epsilon, delta)-DP for one row added or removed.
 
     Sums of products are released once with discrete Gaussian noise. Declare `bounds` of the columns and

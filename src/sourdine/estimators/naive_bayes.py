@@ -17,6 +17,7 @@ from sourdine.core.randomness.bits import Bits
 from sourdine.estimators.binning import BinRule, bin_rules
 from sourdine.estimators.moments import deviation
 from sourdine.estimators.payment import (
+    ExactScores,
     FitBudget,
     FitPlan,
     PrivateEstimator,
@@ -84,7 +85,7 @@ def _moved(columns: int, neighbours: Neighbours) -> Distance:
     return Distance.l2(square=moved, coordinates=moved, neighbours=neighbours)
 
 
-class NaiveBayes(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+class NaiveBayes(ExactScores, ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Naive Bayes over declared bins, (epsilon, delta)-DP for one row added or removed.
 
     Counts of each bin by class are released once with discrete Gaussian noise. `bounds` declares each column:

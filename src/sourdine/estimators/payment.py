@@ -210,6 +210,23 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+class ExactScores:
+    """Mix-in before scikit-learn's own, whose scores read rows exactly: each call warns of it.
+
+    Privacy:
+        None. A score is for the holder of the rows, unless these are public.
+    """
+
+    def score(self, X: object, *others: object, **named: object) -> float:
+        """Return the score of scikit-learn's mix-in, and warn that it is not private."""
+        warnings.warn(
+            "This score is exact, so it is not private: do not publish it, unless the rows are public.",
+            ExactScoreWarning,
+            stacklevel=2,
+        )
+        return float(super().score(X, *others, **named))  # type: ignore[misc]
+
+
 _ASSUMPTIONS = (
     "The unit is one row. Where a person has several, each row is protected by itself.",
     "Bounds, classes and all other parameters were chosen without looking at these rows.",

@@ -173,7 +173,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def score(self, X: object, y: object) -> float:
-        """The exact score of the chosen model: of rows that are private, it is not."""
+        """Return the exact score of the chosen model, and warn that it is not private."""
         return float(self.best_estimator_.score(self._looked(X), y))
 
     def _looked(self, rows: object) -> Array:
