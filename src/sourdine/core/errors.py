@@ -74,6 +74,10 @@ class LedgerError(SourdineError):
     """A ledger cannot be opened, read or written, or does not hold what it should."""
 
 
+class LedgerWait(UserWarning):
+    """A ledger waits for something else than the disk: a standby of its server, or another session."""
+
+
 class OldWord(FutureWarning):
     """Something is still read by the name that it had in an earlier version."""
 

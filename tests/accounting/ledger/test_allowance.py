@@ -12,11 +12,12 @@ import pytest
 
 from benchmarks.servers import Server
 from sourdine.accounting.ledger import Allowances, ConcentratedBudget, Ledger, ledger, spending_from
+from sourdine.accounting.ledger.chain import Build, LedgerLine
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, SourdineError
 from sourdine.mechanisms import Gaussian, Geometric
-from tests.accounting.ledger.files import rewrite
+from tests.accounting.ledger.files import accept_any_time, rewrite
 
 PARTS = 8  # of epsilon 1
 LIMIT = 3 * PARTS
@@ -173,11 +174,13 @@ def carried_out(book: Ledger, act: str, who: str, words: dict[str, Any]) -> bool
     return True
 
 
-def schedule(place: Path | str, seed: int) -> None:
+def schedule(place: Path | str, seed: int, server: Server | None = None) -> None:
     """One schedule of several people, who have the ledger open by themselves."""
     chance, model = random.Random(seed), Model()
     Clock.moment = datetime(2026, 1, 30, tzinfo=UTC)
     made = Ledger.create(place, epsilon=Fraction(LIMIT, PARTS))
+    if server is not None:
+        accept_any_time(server, str(place))
     books = [made, Ledger.open(place)]
     for _ in range(chance.randint(8, 30)):
         if chance.random() < 0.15:
@@ -219,7 +222,7 @@ def test_nobody_passes_a_cap_or_the_whole_in_ten_thousand_schedules(clock: type[
 
 def test_nobody_passes_a_cap_or_the_whole_on_a_server(clock: type[Clock], server: Server) -> None:
     for seed in range(2):
-        schedule(server.new(), seed)
+        schedule(server.new(), seed, server)
 
 
 # what is said
@@ -272,6 +275,21 @@ def test_a_request_waits_for_another_name(path: Path) -> None:
         book.decline(second, author="ben")  # taken back
         assert book.allowances.requests == ()
         assert [entry.purpose for entry in book.history()][1] == "one more table"
+
+
+def test_a_request_that_is_made_while_its_approval_waits_is_approved(path: Path) -> None:
+    with Ledger.create(path, epsilon=1) as book, Ledger.open(path) as other:
+        book.allow("growth", epsilon=0.25, authors=["ana"], author="olga")
+        append = book._store.append
+
+        def late(build: Build, digest: str = "") -> LedgerLine:
+            if other.status().blocks == 0 and len(other.history()) == 1:
+                other.request("growth", epsilon=0.125, purpose="p", author="ana")
+            return append(build, digest)
+
+        book._store.append = late  # type: ignore[method-assign]
+        assert book.approve(2, author="olga").cap == Fraction(3, 8)
+        assert len(book.history()) == 3
 
 
 def test_an_allowance_by_month_is_of_the_month(path: Path, clock: type[Clock]) -> None:

@@ -43,16 +43,25 @@ class Balance:
     def charge(self, cost: Cost, time: datetime, allowance: str | None, author: str) -> tuple["Balance", str]:
         """Where it stands after a charge, and what its line says of that; one that does not fit raises."""
         name = self.allowances.choose(allowance, author)
-        after = self._add(cost, time)
-        after = replace(after, allowances=self.allowances.spend(name, cost.price, time))
+        after = self.after_charge(cost, time, name, author)
         named = "" if name is None else f', "allowance": {json.dumps(name)}'
         return after, after._text(cost.delta, named)
 
+    def after_charge(self, cost: Cost, time: datetime, allowance: str | None, author: str) -> "Balance":
+        """Where it stands after a charge to an allowance that is named if there are any."""
+        name = None if allowance is None else self.allowances.choose(allowance, author)
+        after = self._add(cost, time)
+        return replace(after, allowances=self.allowances.spend(name, cost.price, time))
+
     def rule(self, rule: AllowanceRule, time: datetime, author: str) -> tuple["Balance", str]:
         """Where it stands after a rule, and what its line says; one that may not be raises."""
-        after = self._add(Cost(Fraction(0), Fraction(0)), time)
-        after = replace(after, allowances=self.allowances.after(rule, author, after.number))
+        after = self.after_rule(rule, time, author)
         return after, after._text(Fraction(0), f', "rule": {json.dumps(rule.to_json())}')
+
+    def after_rule(self, rule: AllowanceRule, time: datetime, author: str) -> "Balance":
+        """Where it stands after a rule."""
+        after = self._add(Cost(Fraction(0), Fraction(0)), time)
+        return replace(after, allowances=self.allowances.after(rule, author, after.number))
 
     def period_spent(self, time: datetime) -> Fraction:
         """What is spent in the stretch that holds a time, or in a later one that was opened before."""

@@ -23,7 +23,7 @@ from sourdine.accounting.ledger.allowance import (
     LedgerAllowance,
 )
 from sourdine.accounting.ledger.balance import Balance
-from sourdine.accounting.ledger.chain import LedgerLine
+from sourdine.accounting.ledger.chain import START, LedgerLine, mark_of
 from sourdine.accounting.ledger.charge import Block, Blocks, Statement, author_of, digest_of, say_who, state
 from sourdine.accounting.ledger.file import database
 from sourdine.accounting.ledger.making import Number, make_rule, make_terms, share_of
@@ -74,6 +74,7 @@ class Ledger(Viewable):
         self._store = store
         self._blocks = Blocks(terms)
         self._reader = Reader(store.path, terms, self._blocks)
+        store.verify = self._reader.verify
         self._recent: tuple[Block, tuple[object, ...], Statement] | None = None
         self._newest = ("", Balance(terms=terms))  # after a line found in order, by its mark
         self.terms = terms
@@ -179,6 +180,21 @@ class Ledger(Viewable):
         self.close()
         return type(self).open(move(self.path, path))
 
+    def upgrade(self) -> None:
+        """Bring a ledger on a server to the newest form, once, by its owner; every line is verified first.
+
+        From then on the database derives every total itself, and earlier versions refuse the ledger. A file
+        is brought up by its first charge.
+        """
+        if not isinstance(self.path, Address):
+            raise InvalidParameter("A ledger in a file is brought up by its first charge. Charge it.")
+        end = START
+        for line in self._store.lines():
+            end = mark_of(line)
+        self.history()
+        tables.upgrade(self.path, end)
+        self.close()
+
     def grant(self, role: str, *, charge: bool = True) -> None:
         """Let a role of the server read this ledger and charge it, or only read it; never change a line."""
         if not isinstance(self.path, Address):
@@ -270,9 +286,7 @@ class Ledger(Viewable):
         mark, balance = self._newest
         if mark == line.fingerprint:
             return balance
-        opened = self._reader.opened(line)
-        allowances = self._reader.allowances(opened.fields)
-        return Balance.read(self.terms, line.number, opened.total, opened.fields, allowances)
+        return self._reader.balance(line)
 
     # allowances
 
@@ -318,9 +332,11 @@ class Ledger(Viewable):
     def approve(self, line: int, *, author: str | None = None) -> LedgerAllowance:
         """Grant the request of a line, by a keeper other than who made it: its allowance grows."""
         rule = Approve(line=_line_number(line))
-        before = {each.line: each.allowance for each in self.allowances.requests}
         state = self._rule(rule, rule.words(), author).balance.allowances
-        return state.by_name[before[line]]
+        asked = self.entry(line)  # a line never changes, so it may be read after it was decided on
+        if asked is None or not isinstance(asked.rule, Ask):  # which no approved request is
+            raise problems.damaged(self.path)
+        return state.by_name[asked.rule.name]
 
     def decline(self, line: int, *, author: str | None = None) -> None:
         """Do not grant the request of a line, or take it back."""

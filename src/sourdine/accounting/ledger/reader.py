@@ -1,16 +1,17 @@
 """The lines of a ledger read back: what they hold, and whether it adds up."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from fractions import Fraction
 from typing import NamedTuple
 
 from sourdine.accounting.ledger.address import Place
 from sourdine.accounting.ledger.allowance import AllowanceRule, Allowances
+from sourdine.accounting.ledger.balance import Balance
 from sourdine.accounting.ledger.budget import add, amount
 from sourdine.accounting.ledger.chain import LedgerLine
-from sourdine.accounting.ledger.charge import Block, Blocks
+from sourdine.accounting.ledger.charge import Block, Blocks, Cost
 from sourdine.accounting.ledger.receipt import Entry
 from sourdine.accounting.ledger.terms import Terms, declared_digest, typed
 from sourdine.core.errors import LedgerError, SourdineError, UnknownName
@@ -79,50 +80,76 @@ class Reader:
 
     def entry(self, line: LedgerLine) -> Entry:
         """A line as people use it."""
-        return self._entry(line)[0]
+        return self._entry(line, self.opened(line))[0]
 
     def priced(self, line: LedgerLine) -> Entry:
         """A line whose price is checked again."""
-        return self._priced(line)
+        return self._priced(line, self.opened(line))
 
-    def _priced(self, line: LedgerLine, before: Fraction | None = None) -> Entry:
-        entry, block = self._entry(line, before)
+    def _priced(self, line: LedgerLine, opened: Opened) -> Entry:
+        entry, block = self._entry(line, opened)
         if not self._covers(entry, block):
             raise self._does_not_replay(line)
         return entry
 
     def replay(self, lines: Iterable[LedgerLine]) -> Iterator[Entry]:
         """All lines from the first on, with every price and total checked again."""
-        total, delta_total, state = Fraction(0), Fraction(0), Allowances()
+        balance = Balance(terms=self._terms)
         for line in lines:
-            entry = self._priced(line, total)
-            state = self._replay_allowances(line, entry, state)
-            total = add(total, entry.price)
-            delta_total = add(delta_total, entry.delta) if entry.delta else delta_total
-            if (entry.total, entry.delta_total) != (total, delta_total):
-                raise self._does_not_replay(line)
+            opened = self.opened(line, balance.total)
+            entry = self._priced(line, opened)
+            balance = self._derived(balance, line, opened)
             yield entry
 
-    def _replay_allowances(self, line: LedgerLine, entry: Entry, state: Allowances) -> Allowances:
-        """How allowances stand after a line, if it may follow and says the same."""
-        if entry.rule is None and entry.allowance is None and not state.rules:
-            return state
-        try:
-            if entry.rule is not None:
-                state = state.after(entry.rule, entry.author, entry.number)
-            elif entry.allowance is None:
-                raise self._does_not_replay(line)
-            else:
-                name = state.choose(entry.allowance, entry.author)
-                state = state.spend(name, entry.price, entry.time)
-        except SourdineError as problem:
-            raise self._does_not_replay(line) from problem
-        if state != self.allowances(self._parted(line.content)[0]):
-            raise self._does_not_replay(line)
-        return state
+    def verify(self, before: LedgerLine | None, lines: Sequence[LedgerLine]) -> None:
+        """Check prices and totals of lines that follow one which was verified.
 
-    def _entry(self, line: LedgerLine, before: Fraction | None = None) -> tuple[Entry, Block]:
-        fields, price, total, spends = self.opened(line, before)
+        A price whose mechanism has a name that is unknown here cannot be checked, and its total can.
+        """
+        balance = self.balance(before)
+        for line in lines:
+            opened = self.opened(line, balance.total)
+            try:
+                self._priced(line, opened)
+            except LedgerError as problem:
+                if not isinstance(problem.__cause__, UnknownName):
+                    raise
+            balance = self._derived(balance, line, opened)
+
+    def balance(self, line: LedgerLine | None) -> Balance:
+        """Where the ledger stands after a line, by what the line states."""
+        if line is None:
+            return Balance(terms=self._terms)
+        opened = self.opened(line)
+        return self._stated(line, opened.total, opened.fields)
+
+    def _stated(self, line: LedgerLine, total: Fraction, fields: dict[str, object]) -> Balance:
+        return Balance.read(self._terms, line.number, total, fields, self.allowances(fields))
+
+    def _derived(self, before: Balance, line: LedgerLine, opened: Opened) -> Balance:
+        """Where the ledger stands after a line, from where it stood before; the line must state the same."""
+        try:
+            after = self._step(before, opened.fields, opened.price)
+        except UNREADABLE as problem:
+            raise self._does_not_replay(line) from problem
+        if after is None or after != self._stated(line, opened.total, opened.fields):
+            raise self._does_not_replay(line)
+        return after
+
+    def _step(self, before: Balance, fields: dict[str, object], price: Fraction) -> Balance | None:
+        """Where a charge or a rule leads from where a ledger stands, if it may follow."""
+        time, author = datetime.fromisoformat(typed(str, fields["time"])), typed(str, fields["author"])
+        delta = Fraction(0) if self._terms.selection_delta is None else amount(fields["delta"])
+        name = typed(str, fields["allowance"]) if "allowance" in fields else None
+        if "rule" in fields:
+            rule = AllowanceRule.from_json(typed(dict, fields["rule"]))
+            return None if price or delta or name is not None else before.after_rule(rule, time, author)
+        if (name is None) != (not before.allowances.each):
+            return None
+        return before.after_charge(Cost(price, delta), time, name, author)
+
+    def _entry(self, line: LedgerLine, opened: Opened) -> tuple[Entry, Block]:
+        fields, price, total, spends = opened
         try:
             block = self._blocks.read(spends)
             old = typed(dict, fields["declared"]) if "declared" in fields else None

@@ -6,7 +6,7 @@ so that a changed or missing line shows, the newest too.
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic, sleep
 from typing import ClassVar, Generic, TypeVar
@@ -33,6 +33,14 @@ _PAUSE = 0.0002  # seconds between two tries, at first
 _CHUNK = 2000  # lines read at a time: a charge waits while others read
 _MARKS: dict[tuple[Hashable, str], Mark] = {}
 """How far this process has seen each ledger come, by its place and the fingerprint of its terms."""
+_VERIFIED: dict[tuple[Hashable, str], LedgerLine] = {}
+"""Up to which line this process has priced every line again, where others may write lines by SQL."""
+Verify = Callable[[LedgerLine | None, Sequence[LedgerLine]], None]
+"""Price lines again that follow a verified one, and derive their totals from it, or raise."""
+
+
+def _accept(before: LedgerLine | None, lines: Sequence[LedgerLine]) -> None:
+    """Take lines as they are written."""
 
 
 class Store(ABC, Generic[C]):
@@ -51,6 +59,7 @@ class Store(ABC, Generic[C]):
         self._connection: C | None = None
         self._terms = ""
         self._checked: tuple[LedgerLine, str] | None = None  # a line found right, with the mark before it
+        self.verify: Verify = _accept
 
     # what each kind does in its own way
 
@@ -96,7 +105,7 @@ class Store(ABC, Generic[C]):
 
     @abstractmethod
     def _read_move(self, connection: C) -> str:
-        """By which move this is a backup; empty if by none."""
+        """By which move this is a backup, empty if by none; durable when this returns."""
 
     def _settle(self) -> None:
         """Leave nothing half done between two uses."""
@@ -138,7 +147,11 @@ class Store(ABC, Generic[C]):
             raise problems.damaged(self.path)
         if not self.is_backup and mark_of(line) != known:
             self._check_seen(connection, mark_of(line), known)
+        self._verify_since(connection, rows)
         return line
+
+    def _verify_since(self, connection: C, rows: list[Row]) -> None:
+        """Verify what was added since this process did so last, given the newest rows, the newest first."""
 
     def _known_mark(self) -> Mark:
         """How far this process has seen the ledger come."""
@@ -204,6 +217,8 @@ class Store(ABC, Generic[C]):
         def work(connection: C) -> None:
             if self.is_backup:
                 self._activate(connection, move)
+            else:
+                self._read_move(connection)  # a try before has done it, and this waits until it is durable
 
         self._patiently("write", work)
         self.close()

@@ -31,6 +31,7 @@ for verb in (
     places.backup,
     places.copy,
     places.grant,
+    places.upgrade,
 ):
     app.command()(verb)
 

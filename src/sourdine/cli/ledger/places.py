@@ -1,4 +1,4 @@
-"""`sourdine ledger copy`, `backup` and `grant`: where a ledger is, and who may use it."""
+"""`sourdine ledger copy`, `backup`, `upgrade` and `grant`: where a ledger is, and who may use it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -82,3 +82,22 @@ def grant(
         show.document({"ledger": str(ledger.path), "role": role, "charge": not read})
         return
     show.line(f"The role {show.one_line(role)} may {'look at' if read else 'charge'} {ledger.path}.")
+
+
+def upgrade(path: Where, *, as_json: AsJson = False) -> None:
+    """Bring a ledger on a server that version 0.2.0 made to the newest form, once, as its owner.
+
+    Every charge is replayed first. From then on the database derives every total by itself, and earlier
+    versions refuse the ledger. Nothing is spent.
+
+    Example: sourdine ledger upgrade postgresql://db.example/budgets#survey
+    """
+    from sourdine.accounting.ledger import Ledger
+
+    with Ledger.open(path) as ledger:
+        ledger.upgrade()
+        blocks = ledger.status().blocks
+    if as_json:
+        show.document({"ledger": str(ledger.path), "blocks": blocks})
+        return
+    show.line(f"{counted(blocks, 'charge')} replayed; {ledger.path} is of the newest form.")

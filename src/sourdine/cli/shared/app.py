@@ -21,7 +21,7 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from sourdine.cli.shared.old_options import read_old_options
 from sourdine.core import disk
-from sourdine.core.errors import OldWord, SourdineError
+from sourdine.core.errors import LedgerWait, OldWord, SourdineError
 from sourdine.core.text.escaping import tame
 from sourdine.core.text.notation import in_files
 
@@ -123,10 +123,11 @@ def _old_words_in_a_sentence() -> Iterator[None]:
     """Words of earlier versions are told as everything else is, and not as Python tells its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", OldWord)
+        warnings.simplefilter("always", LedgerWait)
         others = warnings.showwarning
 
         def tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            if issubclass(category, OldWord):
+            if issubclass(category, OldWord | LedgerWait):
                 from sourdine.cli.shared.show import warn  # loads what draws tables
 
                 warn(str(message))

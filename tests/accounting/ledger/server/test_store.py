@@ -18,7 +18,7 @@ from sourdine.accounting.ledger import Ledger  # noqa: E402
 from sourdine.accounting.ledger.address import Address  # noqa: E402
 from sourdine.accounting.ledger.server import store, tables  # noqa: E402
 from sourdine.accounting.release import Release  # noqa: E402
-from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError  # noqa: E402
+from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, LedgerWait  # noqa: E402
 from tests.accounting.ledger.files import forget  # noqa: E402
 
 SPEND = one_spend()
@@ -379,10 +379,15 @@ def test_a_turn_that_others_keep_is_waited_for_and_then_told(
         held = ledger._store
         assert isinstance(held, store.ServerStore)
         held._take_turn(held._connect())
+        pid = held._connect().info.backend_pid
         with monkeypatch.context() as patch:
             patch.setattr(store, "LOCK_WAIT", "20ms")
             patch.setattr(store.ServerStore, "patience", 0.1)
-            with pytest.raises(LedgerError, match=r"busy. Nothing was spent"):
+            kept = rf"kept busy by the role 'postgres' in its session {pid}\."
+            with (
+                pytest.raises(LedgerError, match=rf"{kept} Nothing was spent"),
+                pytest.warns(LedgerWait, match=kept),
+            ):
                 other.charge(SPEND, purpose="p")
         ledger.close()
         assert other.charge(SPEND, purpose="p").number == 2

@@ -73,11 +73,12 @@ class Memory:
         self.gate = held
         self._turns: dict[Any, Any] = {}
         self._seen: dict[Any, Any] = {}
+        self._verified: dict[Any, Any] = {}
         held._start_over(torn=False)
 
     def install(self) -> None:
         """Have the code use it, now that a thread of this process goes on."""
-        file_store._TURNS, store._MARKS = self._turns, self._seen
+        file_store._TURNS, store._MARKS, store._VERIFIED = self._turns, self._seen, self._verified
         store.GATE = file_store.GATE = server_store.GATE = database.GATE = self.gate  # type: ignore[attr-defined]
 
 

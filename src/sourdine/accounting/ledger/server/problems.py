@@ -1,16 +1,22 @@
 """What went wrong with a ledger on a server, in one sentence, and what is known about the money."""
 
+import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sourdine.accounting.ledger.address import Address
 from sourdine.accounting.ledger.problems import backup
-from sourdine.core.errors import LedgerError
+from sourdine.core.errors import LedgerError, LedgerWait
 from sourdine.core.text.notation import either
 
 if TYPE_CHECKING:
     import psycopg
 
-_PASSING = {"55P03", "40001", "40P01", "53300"}  # a lock that others hold, a conflict, too many connections
+LOCKED = "55P03"
+CANCELED = "57014"
+_CHECK = "23514"
+_PASSING = {LOCKED, "40001", "40P01", "53300", "23505"}
+"""A lock that others hold, a conflict, too many connections, a number that SQL of others has just used."""
 _GONE = {"57P01", "57P02", "57P03", "25P03", "57P05"}  # shut down, crashed, starting, idle for too long
 _RIGHTS = {"42501", "25006"}  # not allowed, or read only
 _MISSING = {"3F000", "42P01", "42883"}
@@ -24,6 +30,43 @@ class Unreachable(LedgerError):
     def __init__(self, message: str, *, passing: bool) -> None:
         super().__init__(message)
         self.passing = passing
+
+
+class Unconfirmed(LedgerError):
+    """A commit that the disk or a standby has not confirmed: it is made, and a failover may lose it."""
+
+    def __init__(self, address: Address, words: str) -> None:
+        super().__init__(
+            f"The server of the ledger {address} could not confirm that a synchronous standby has what was "
+            f"committed ({words}). Nothing may be released on it. Look at the standby, or at "
+            "synchronous_standby_names."
+        )
+        self._address = address
+
+    def announce(self) -> None:
+        """Tell what is waited for."""
+        warnings.warn(
+            f"The ledger {self._address} waits for a synchronous standby of its server, which does not "
+            "confirm.",
+            LedgerWait,
+            stacklevel=2,
+        )
+
+
+class Held(LedgerError):
+    """Others keep what a charge waits for."""
+
+    def __init__(self, address: Address, holders: "Sequence[tuple[str, int]]") -> None:
+        named = ", ".join(f"the role '{role}' in its session {session}" for role, session in holders)
+        self._words = f"The ledger {address} is kept busy by {named or 'others'}."
+        super().__init__(
+            f"{self._words} Nothing was spent. Try again, or let its owner end the session with "
+            "pg_terminate_backend."
+        )
+
+    def announce(self) -> None:
+        """Tell who is waited for."""
+        warnings.warn(self._words, LedgerWait, stacklevel=2)
 
 
 def is_lost(problem: Exception) -> bool:
@@ -40,7 +83,9 @@ def is_lost(problem: Exception) -> bool:
 
 def is_passing(problem: Exception) -> bool:
     """Whether to try again may help."""
-    return is_lost(problem) or getattr(problem, "sqlstate", None) in _PASSING
+    return (
+        is_lost(problem) or isinstance(problem, Unconfirmed) or getattr(problem, "sqlstate", None) in _PASSING
+    )
 
 
 def unreachable(address: Address, problem: "psycopg.OperationalError", password: str) -> Unreachable:
@@ -88,6 +133,8 @@ def explain(act: str, address: Address, problem: Exception) -> LedgerError:
         )
     if state in _ROOM:
         return LedgerError(f"There is no room left on the server of {address}. Nothing was spent. Make room.")
+    if state == _CHECK:
+        return refused(address, words.partition(" CONTEXT:")[0])
     if state in _PASSING:
         return LedgerError(f"Others kept the ledger {address} busy. Nothing was spent. Try again.")
     return LedgerError(f"Could not {act} the ledger {address} ({words}). Nothing was spent.")
@@ -122,4 +169,29 @@ def standby(address: Address) -> LedgerError:
     return LedgerError(
         f"The server of the ledger {address} is a standby, which only follows another server. "
         "Nothing was spent. Charge the primary."
+    )
+
+
+def unreplicated(address: Address) -> LedgerError:
+    """The error for a charge that is in the ledger of the primary, and perhaps in no other."""
+    return LedgerError(
+        f"A charge to the ledger {address} was written, and is not known to be replicated: no synchronous "
+        "standby has confirmed it. It counts as spent, and there is no receipt for it. Release nothing; once "
+        "the standby answers, the same charge again, by this program, takes its line."
+    )
+
+
+def old_form(address: Address) -> LedgerError:
+    """The error for a charge to a ledger whose database does not derive totals."""
+    return LedgerError(
+        f"The ledger {address} is of form 1, whose database takes totals as they are written. Nothing was "
+        f"spent. Its owner brings it up once: {either('Ledger.upgrade()', '`sourdine ledger upgrade`')}."
+    )
+
+
+def refused(address: Address, words: str) -> LedgerError:
+    """The error for a line that the database has not derived from the one before."""
+    return LedgerError(
+        f"The database of the ledger {address} refused a line ({words}). Nothing was spent. Check the clock "
+        "of this machine."
     )

@@ -5,24 +5,34 @@ whoever may charge has the right to insert, and triggers refuse the rest to the 
 """
 
 from collections.abc import Iterable, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sourdine.accounting.ledger.address import Address
-from sourdine.accounting.ledger.chain import START, LedgerLine, fingerprint
+from sourdine.accounting.ledger.chain import START, LedgerLine, Mark, fingerprint
+from sourdine.accounting.ledger.problems import charged_meanwhile
 from sourdine.accounting.ledger.server import problems
+from sourdine.accounting.ledger.server.derivation import FUNCTIONS
 from sourdine.core.errors import LedgerError
 
 if TYPE_CHECKING:
     import psycopg
 
-    Connection = psycopg.Connection[tuple[Any, ...]]
+    from sourdine.accounting.ledger.server.session import Session
+
+    Connection = Session
     Cursor = psycopg.Cursor[tuple[Any, ...]]
 
-VERSION = 1
-"""The newest form that is understood."""
+VERSION = 2
+"""The newest form that is understood, in which the database derives every total.
+
+Form 1 took totals as they were written; it is read, and must be brought up by its owner before a charge.
+"""
 _OLDEST = 130000  # the first PostgreSQL that is tried here is 13, as its server_version_num
 _APPLICATION = 0x536F7264  # "Sord": the upper half of the number of a ledger's lock
 LIVE, BACKUP = "ledger", "backup"
+PATIENCE = 60.0  # seconds to wait for a standby
+SHORT = 2.0  # seconds of the first wait, after which people are told what is waited for
 _REACH = {
     "application_name": "sourdine",
     "connect_timeout": "10",
@@ -66,18 +76,6 @@ BEGIN
     IF NEW.number <> OLD.number + 1 THEN RAISE EXCEPTION 'the mark goes on line by line'; END IF;
     RETURN NEW;
 END $$;
-CREATE FUNCTION {schema}.move_mark() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    IF NOT EXISTS (SELECT 1 FROM {schema}.terms WHERE kind = 'ledger') THEN
-        RAISE EXCEPTION 'a backup takes no lines';
-    END IF;
-    UPDATE {schema}.mark SET number = NEW.number, fingerprint = NEW.fingerprint
-        WHERE number = NEW.number - 1;
-    IF NOT FOUND THEN RAISE EXCEPTION 'lines follow one another'; END IF;
-    RETURN NULL;
-END $$;
-REVOKE ALL ON FUNCTION {schema}.move_mark() FROM PUBLIC;
 """
 _TRIGGERS = """
 CREATE TRIGGER terms_stay BEFORE UPDATE ON {schema}.terms
@@ -87,15 +85,37 @@ CREATE TRIGGER terms_last BEFORE DELETE OR TRUNCATE ON {schema}.terms
 CREATE TRIGGER lines_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON {schema}.lines
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse();
 CREATE TRIGGER lines_marked AFTER INSERT ON {schema}.lines
-    FOR EACH ROW EXECUTE FUNCTION {schema}.move_mark();
+    FOR EACH ROW EXECUTE FUNCTION {schema}.derive();
 CREATE TRIGGER mark_stays BEFORE UPDATE ON {schema}.mark
     FOR EACH ROW EXECUTE FUNCTION {schema}.go_on();
 CREATE TRIGGER mark_last BEFORE INSERT OR DELETE OR TRUNCATE ON {schema}.mark
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse();
 """
+_CHECKPOINTS = """
+CREATE TABLE {schema}.checkpoints (number bigint PRIMARY KEY, fingerprint text NOT NULL);
+CREATE TRIGGER checkpoints_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON {schema}.checkpoints
+    FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse();
+"""
+"""Lines up to which the owner has priced every line again; a process that begins goes on from the newest."""
+_UPGRADE = """
+DROP TRIGGER lines_marked ON {schema}.lines;
+DROP FUNCTION {schema}.move_mark();
+CREATE TRIGGER lines_marked AFTER INSERT ON {schema}.lines
+    FOR EACH ROW EXECUTE FUNCTION {schema}.derive();
+DROP TRIGGER terms_stay ON {schema}.terms;
+UPDATE {schema}.terms SET version = 2;
+CREATE TRIGGER terms_stay BEFORE UPDATE ON {schema}.terms
+    FOR EACH ROW EXECUTE FUNCTION {schema}.stay();
+DO $$ DECLARE role text; BEGIN
+    FOR role IN SELECT DISTINCT grantee::regrole::text FROM pg_class, aclexplode(relacl)
+        WHERE oid = '{schema}.lines'::regclass AND privilege_type = 'SELECT' AND grantee <> 0
+    LOOP EXECUTE format('GRANT SELECT ON {schema}.checkpoints TO %s', role); END LOOP;
+END $$;
+"""
+"""From form 1, which took each total as it was written. Who could read its lines can read its checkpoints."""
 _READ = """
 GRANT USAGE ON SCHEMA {schema} TO {role};
-GRANT SELECT ON {schema}.terms, {schema}.lines, {schema}.mark TO {role};
+GRANT SELECT ON {schema}.terms, {schema}.lines, {schema}.mark, {schema}.checkpoints TO {role};
 """
 _CHARGE = "GRANT INSERT (number, content, total, fingerprint, key) ON {schema}.lines TO {role};"
 
@@ -135,12 +155,46 @@ def connect(address: Address) -> "Connection":
     import psycopg
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+    from sourdine.accounting.ledger.server import session
+
     known = conninfo_to_dict(address.reach)
     reach = make_conninfo(address.reach, **{key: text for key, text in _REACH.items() if key not in known})
     try:
-        return psycopg.connect(reach, autocommit=True, cursor_factory=psycopg.ClientCursor)
+        return session.Session.connect(reach, autocommit=True, cursor_factory=psycopg.ClientCursor)
     except psycopg.OperationalError as problem:
         raise problems.unreachable(address, problem, str(known.get("password") or "")) from None
+
+
+WAIT_FOR_DISK = """
+SELECT pg_logical_emit_message(true, 'sourdine', ''), set_config('synchronous_commit', 'on', true),
+    set_config('client_min_messages', 'warning', true)
+"""
+"""Something behind all that came before in the server's log; its commit waits for the disk and standbys.
+
+A role may be set to get no warnings, and then would not learn that the wait was canceled.
+"""
+
+
+def check_confirmed(connection: "Connection", address: Address) -> None:
+    """Refuse a wait for the disk and standbys that the server has ended with a warning."""
+    if connection.warnings:
+        raise problems.Unconfirmed(address, "; ".join(connection.warnings))
+
+
+def confirm(connection: "Connection", address: Address) -> None:
+    """Wait until all that was committed so far is on the disk and on synchronous standbys, or raise."""
+    until, limit = monotonic() + PATIENCE, SHORT
+    while True:
+        connection.start(limit)
+        connection.execute(WAIT_FOR_DISK)
+        try:
+            check_confirmed(connection, address)
+            return
+        except problems.Unconfirmed as problem:
+            if monotonic() > until:
+                raise
+            problem.announce()
+        limit *= 2
 
 
 def in_transaction(connection: "Connection") -> bool:
@@ -187,10 +241,11 @@ def create(
         try:
             with connection.transaction():
                 promises(connection, address)
-                connection.execute(script(address, _TABLES))
+                connection.execute("SELECT set_config('synchronous_commit', 'off', true)")
+                connection.execute(script(address, _TABLES + FUNCTIONS + _CHECKPOINTS))
                 _fill(connection, address, (terms, fingerprint("", terms), VERSION, kind, move), lines)
                 connection.execute(script(address, _TRIGGERS))
-                connection.execute("SELECT set_config('synchronous_commit', 'on', true)")
+            confirm(connection, address)
         except (psycopg.errors.DuplicateSchema, psycopg.errors.UniqueViolation):  # of somebody just now
             raise LedgerError(
                 f"There is a ledger at {address} already. A ledger is never overwritten, since its past "
@@ -245,3 +300,37 @@ def grant(address: Address, role: str, *, charge: bool) -> None:
                 connection.execute(script(address, _READ + (_CHARGE if charge else ""), role=quoted))
         except psycopg.Error as problem:
             raise problems.explain("write", address, problem) from problem
+
+
+def upgrade(address: Address, verified: Mark) -> None:
+    """Bring a ledger of form 1 to the newest form, if it still ends where every line was verified.
+
+    Nobody can charge meanwhile, and what was verified is its first checkpoint.
+    """
+    import psycopg
+
+    with connect(address) as connection:
+        try:
+            with connection.transaction():
+                promises(connection, address)
+                connection.execute("SELECT set_config('lock_timeout', '10s', true)")
+                connection.execute(script(address, "LOCK TABLE {schema}.lines IN SHARE ROW EXCLUSIVE MODE"))
+                row = connection.execute(
+                    script(
+                        address, "SELECT version, number, mark.fingerprint FROM {schema}.terms, {schema}.mark"
+                    )
+                ).fetchone()
+                if row is None or row[1:] != verified:
+                    raise charged_meanwhile(address)
+                if row[0] >= VERSION:
+                    return
+                connection.execute("SELECT set_config('synchronous_commit', 'off', true)")
+                connection.execute(script(address, FUNCTIONS + _CHECKPOINTS + _UPGRADE))
+                if verified != START:
+                    connection.execute(script(address, ADD_CHECKPOINT), verified)
+            confirm(connection, address)
+        except psycopg.Error as problem:
+            raise problems.explain("write", address, problem) from problem
+
+
+ADD_CHECKPOINT = "INSERT INTO {schema}.checkpoints VALUES (%s, %s) ON CONFLICT DO NOTHING"

@@ -1,0 +1,59 @@
+"""A session with a PostgreSQL server in which no statement waits without an end.
+
+PostgreSQL bounds neither a wait for a synchronous standby (`statement_timeout` ends before the commit) nor
+that of a reader for a table that its owner alters. So the client counts, and cancels. A commit whose wait is
+canceled, by this session or by anybody (`pg_cancel_backend`), succeeds nevertheless, with a warning that is
+all there is to know that no standby may have it: it must be seen, and must not be taken for a confirmation.
+"""
+
+from collections.abc import Generator
+from time import monotonic
+from typing import Any, ClassVar
+
+import psycopg
+
+_GRACE = 5.0  # seconds in which a server answers a cancellation; then its connection counts as lost
+
+
+class Session(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that cancels what takes longer than its limit, and keeps what the server warns of."""
+
+    longest: ClassVar[float] = 60.0
+    """Seconds for a statement that is given no other limit."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.limit = self.longest
+        self.was_canceled = False
+        self.warnings: list[str] = []
+        self.add_notice_handler(self._note)
+
+    def start(self, limit: float | None = None) -> None:
+        """Begin to count, for the next statement."""
+        self.limit = self.longest if limit is None else limit
+        self.was_canceled = False
+        self.warnings.clear()
+
+    def wait(self, gen: Any, *arguments: Any, **more: Any) -> Any:
+        """Run a generator of psycopg to its end, and cancel it at the limit."""
+        return super().wait(self._limited(gen), *arguments, **more)
+
+    def _limited(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """The same generator, which psycopg wakes ten times a second also where nothing has come."""
+        until = monotonic() + self.limit
+        try:
+            state = next(gen)
+            while True:
+                ready = yield state
+                state = gen.send(ready)
+                if not ready and monotonic() > until:
+                    if self.was_canceled:
+                        raise psycopg.OperationalError("the server does not answer a cancellation")
+                    self.was_canceled, until = True, monotonic() + _GRACE
+                    self.cancel()
+        except StopIteration as end:
+            return end.value
+
+    def _note(self, notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            self.warnings.append(" ".join((notice.message_primary or "").split()))
