@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from benchmarks.collect.device import ask
 from benchmarks.collect.parts import Office, Part, start
 from sourdine.audit import binomial
+from sourdine.collector.receipt import BATCH_HEADER, RECEIPT_HEADER, BatchLabel
 from sourdine.collector.tokens.blind import SALT, prepare
 from sourdine.collector.tokens.token import HEADER, NONCE, Token, TokenRequest
 from sourdine.local import GRR, Memo, Question
@@ -78,10 +79,13 @@ class _Door(BaseHTTPRequestHandler):
         answer = there.getresponse()
         content = answer.read()
         there.close()
-        if answer.status == 201:
-            _Door.batches.append(body)
+        label = BatchLabel.from_text(self.headers.get(BATCH_HEADER, ""))
+        if answer.status == 201 and label is not None:
+            _Door.batches.append(body[: label.reports * QUESTION.oracle.width])
             _Door.names.update(name.lower() for name in self.headers)
         self.send_response(answer.status)
+        if RECEIPT_HEADER in answer.headers:
+            self.send_header(RECEIPT_HEADER, answer.headers[RECEIPT_HEADER])
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

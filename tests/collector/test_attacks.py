@@ -251,6 +251,32 @@ def test_slow_senders_hold_up_nobody(server: Serving) -> None:
             each.close()
 
 
+def test_one_address_with_many_connections_shuts_out_nobody_else(server: Serving) -> None:
+    """With 2,048 of them everybody else got 503 for ten seconds."""
+    idle = []
+    try:
+        for _ in range(700):
+            each = socket.socket()
+            each.bind(("127.0.1.5", 0))  # of another network than the honest one, which is 127.0.0.1
+            each.setblocking(False)
+            each.connect_ex(("127.0.0.1", server.port))
+            idle.append(each)
+        assert server.ask("GET", "/health").status == 200
+        assert server.ask("GET", "/ready").json == {"ready": True, "waits_for": []}
+        assert server.post(server.line(0)).status == 201
+        cut = 0
+        for each in idle:
+            with contextlib.suppress(BlockingIOError):
+                try:
+                    cut += each.recv(1) == b""
+                except ConnectionError:
+                    cut += 1
+        assert cut >= 700 - 512
+    finally:
+        for each in idle:
+            each.close()
+
+
 def test_a_page_of_another_origin_is_refused(server: Serving) -> None:
     before = server.sums()
     for origin in ("https://evil.example", "null", f"http://127.0.0.1:{server.port}.evil.example", MARK):

@@ -1,16 +1,18 @@
 """The issuer: one token a code, the same answer again, and nothing for anybody else."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sourdine.collector.announcement import SignedAnnouncement
 from sourdine.collector.blocks import recount
 from sourdine.collector.issuer import CodeStore, IssuerApplication, IssuerSettings, check_codes
 from sourdine.collector.period import KeptPeriod
 from sourdine.collector.settings import CollectorSettings, open_store
-from sourdine.collector.tokens.blind import blind_sign, new_key, public_text
+from sourdine.collector.tokens.blind import blind_sign, key_name, new_key, public_text
 from sourdine.collector.tokens.token import Token, TokenRequest
 from sourdine.core.errors import InvalidParameter
 from tests.collector.parts import WORK, Answer, Client, announced, lines, new_store, running
@@ -22,7 +24,7 @@ CODE, SECOND = "correct-horse-battery", "staple-correct-horse"
 
 
 def issuer(folder: Path, **more: Any) -> IssuerApplication:
-    settings = IssuerSettings(folder / "codes.db", {WORK.fingerprint: KEY}, **more)
+    settings = IssuerSettings(folder / "codes.db", {WORK.fingerprint: [KEY]}, **more)
     application = IssuerApplication(settings)
     application._codes = CodeStore(settings.store)
     application._codes.add(WORK.fingerprint, [CODE, SECOND])
@@ -151,3 +153,80 @@ def test_with_a_token_goes_one_report_by_whatever_end_of_a_line(tmp_path: Path, 
     assert posted(tmp_path, body, token().to_text()) in (409, 422)
     assert posted(tmp_path, b"\n" + lines(2), token().to_text()) == 422
     assert recount(open_store(str(tmp_path / "c.db")), 1, WORK).reports == 0
+
+
+def rotated(folder: Path) -> IssuerApplication:
+    """The issuer after a change of keys, which still has the earlier one."""
+    application = issuer(folder)
+    settings = replace(application.settings, keys={WORK.fingerprint: [OTHER, KEY]})
+    changed = IssuerApplication(settings)
+    changed._codes = application._codes
+    return changed
+
+
+def test_a_code_is_not_used_twice_over_a_change_of_keys(tmp_path: Path) -> None:
+    first = TokenRequest.draw(KEY.public_key())
+    assert ask(issuer(tmp_path), first.blinding.blinded).status == 200
+    application, second = rotated(tmp_path), TokenRequest.draw(OTHER.public_key())
+    assert ask(application, second.blinding.blinded).status == 409
+    again = ask(application, second.blinding.blinded, **{"Sourdine-Token-Key": key_name(OTHER.public_key())})
+    assert again.status == 409
+    assert ask(application, second.blinding.blinded, SECOND).status == 200
+
+
+def test_an_answer_that_was_lost_before_a_change_of_keys_is_given_again(tmp_path: Path) -> None:
+    first = TokenRequest.draw(KEY.public_key())
+    before = ask(issuer(tmp_path), first.blinding.blinded)
+    for more in ({}, {"Sourdine-Token-Key": key_name(KEY.public_key())}):
+        again = ask(rotated(tmp_path), first.blinding.blinded, **more)
+        assert again.body == before.body
+        assert first.finish(again.body).is_valid(KEY.public_key())
+
+
+def test_a_token_drawn_for_a_key_that_is_gone_uses_up_no_code(tmp_path: Path) -> None:
+    application = issuer(tmp_path)
+    gone = TokenRequest.draw(OTHER.public_key())
+    answer = ask(application, gone.blinding.blinded, **{"Sourdine-Token-Key": key_name(OTHER.public_key())})
+    assert (answer.status, answer.body) == (400, b'{"error":"key"}')
+    assert application._codes is not None
+    assert application._codes.used == 0
+
+
+def test_unspent_tokens_stay_good_and_spent_ones_spent_over_a_change_of_keys(tmp_path: Path) -> None:
+    """Of a key that is not named any more they end at once, as after a theft."""
+    place = tmp_path / "reports.db"
+    spent, unspent = token(), token()
+    new, old = public_text(OTHER.public_key()), public_text(KEY.public_key())
+
+    def sent(signed: SignedAnnouncement, *tokens: Token) -> list[int]:
+        new_store(str(place), signed).close()
+
+        async def act() -> list[int]:
+            async with running(CollectorSettings(store=str(place))) as client:
+                return [
+                    (await client.post(lines(1, i), headers={"Sourdine-Token": each.to_text()})).status
+                    for i, each in enumerate(tokens)
+                ]
+
+        return asyncio.run(act())
+
+    assert sent(SIGNED, spent) == [201]
+    kept = announced(period=KeptPeriod.WHOLE, version=2, tokens=new, former_tokens=(old,))
+    assert sent(kept, token(OTHER), spent, unspent) == [201, 409, 201]
+    assert sent(announced(period=KeptPeriod.WHOLE, version=3, tokens=new), token(), token(OTHER)) == [
+        401,
+        201,
+    ]
+
+
+def test_metrics_are_shown_on_their_own_port_alone(tmp_path: Path) -> None:
+    application = issuer(tmp_path, results_port=9)
+    assert ask(application, b"no number").status == 400
+
+    def shown(port: int) -> Answer:
+        client: Any = Client(application)  # type: ignore[arg-type]
+        answer: Answer = asyncio.run(client.ask("GET", "/metrics", port=port))
+        return answer
+
+    assert shown(8080).status == 404
+    assert b'sourdine_token_requests_total{outcome="number"} 1' in shown(9).body

@@ -19,10 +19,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks.collect.proxy import Fault
+from sourdine.cli.collect.serve import shared_key
 from sourdine.collector.blocks import recount
 from sourdine.collector.period import KeptPeriod
-from sourdine.collector.settings import open_store
+from sourdine.collector.settings import CollectorSettings, open_store
 from tests.collector.parts import WORK, announced, lines
+from tests.collector.wire import wired
 
 pytestmark = pytest.mark.slow
 
@@ -105,10 +108,15 @@ def test_from_start_to_end(tmp_path: Path, workers: str) -> None:
 def test_what_is_under_way_when_it_ends_is_stored_if_it_was_acknowledged(tmp_path: Path, kind: str) -> None:
     """Sixteen send without a pause until nobody listens; a batch is on its way to one who never answers."""
     more: list[str] = []
-    with socket.create_server(("127.0.0.1", 0)) as silent:
+    (tmp_path / "pair.key").write_bytes(os.urandom(32))
+    collector = CollectorSettings(
+        store=str(tmp_path / "c.db"), shuffler_key=shared_key(tmp_path / "pair.key")
+    )
+    with wired(collector) as wire:
+        answers = iter([Fault.NONE])  # it says what it has, and then nothing
+        wire.proxy.choose = lambda: next(answers, Fault.SILENT)
         if kind == "shuffle":
-            (tmp_path / "pair.key").write_bytes(os.urandom(32))
-            more = ["--secret", "pair.key", "--collector", f"http://127.0.0.1:{silent.getsockname()[1]}"]
+            more = ["--secret", "pair.key", "--collector", wire.address]
         with command(tmp_path, *more, "--rate", "0", kind=kind) as (address, process):
 
             def send(seed: int) -> int:

@@ -3,7 +3,7 @@
 import pytest
 
 from sourdine.collector import rates
-from sourdine.collector.rates import Rates
+from sourdine.collector.rates import ConnectionCounts, Rates
 
 
 def test_a_burst_and_then_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,3 +36,27 @@ def test_no_address_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(limit._buckets) == 5
     assert all(len(name) == 12 for name in limit._buckets)
     assert all(Rates(0.0).admits("x") for _ in range(100))
+
+
+def test_connections_of_an_address_and_of_its_network_are_bounded() -> None:
+    counts = ConnectionCounts(3, ["192.0.2.99"])
+    assert [counts.admit("192.0.2.1") for _ in range(4)] == [True, True, True, False]
+    assert [counts.admit("192.0.2.2") for _ in range(4)] == [True, True, True, False]
+    assert not counts.admit("192.0.2.3")  # its network has six
+    assert counts.admit("198.51.100.1")
+    assert all(counts.admit("192.0.2.99") for _ in range(20))  # a proxy, for everybody behind it
+    counts.release("192.0.2.1")
+    assert counts.admit("192.0.2.3")
+    assert counts.refused == 3
+    assert all(counts.admit(f"2001:db8:0:{k}::1") for k in range(6))
+    assert not counts.admit("2001:db8:0:7::1")
+    assert counts.admit("2001:db8:1::1")
+    assert all(ConnectionCounts(0).admit("192.0.2.1") for _ in range(100))
+
+
+def test_connections_that_end_leave_nothing() -> None:
+    counts = ConnectionCounts(3)
+    for k in range(50):
+        assert counts.admit(f"192.0.2.{k}")
+        counts.release(f"192.0.2.{k}")
+    assert not counts._open

@@ -3,16 +3,20 @@
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sourdine.collector import writer
 from sourdine.collector.blocks import recount
-from sourdine.collector.period import today
+from sourdine.collector.period import KeptPeriod, today
+from sourdine.collector.receipt import answer_tag
+from sourdine.collector.tokens.blind import new_key, public_text
 from sourdine.collector.writer import Writer
 from sourdine.local import GRR, OUE, Question
 from tests.collector.parts import (
@@ -51,7 +55,10 @@ def stored(tmp_path: Path) -> int:
 
 
 def said(answer: Answer) -> Any:
-    return answer.status, json.loads(answer.body)
+    """Status and content, without the digest of the submission's id."""
+    content = json.loads(answer.body)
+    content.pop("answer", None)
+    return answer.status, content
 
 
 def test_reports_are_taken_singly_and_together(tmp_path: Path) -> None:
@@ -321,3 +328,159 @@ def test_a_fault_of_ours_tells_no_data(
     assert answer.status == 500
     assert "192.0.2.1" not in caplog.text + answer.body.decode()
     assert "RuntimeError" in caplog.text
+
+
+def test_an_answer_has_a_digest_that_no_proxy_knows(tmp_path: Path) -> None:
+    """Whatever the answer, and the id itself is not in it."""
+    key = "0123456789abcdef" * 2
+
+    async def act(client: Client) -> list[Answer]:
+        return [
+            await client.post(lines(5), key=key),
+            await client.post(lines(5), key=key),
+            await client.post(lines(6), key=key),
+            await client.post(b"nonsense", key=key[::-1]),
+            await client.post(lines(6), key="no id"),
+        ]
+
+    *known, none = asked(tmp_path, act)
+    tags = [json.loads(each.body)["answer"] for each in known]
+    assert tags[0] == tags[1] == tags[2] == answer_tag(bytes.fromhex(key)) != tags[3]
+    assert "answer" not in json.loads(none.body)
+    assert not any(key.encode() in each.body for each in known)
+
+
+def test_a_device_may_ask_for_a_least_batch(tmp_path: Path) -> None:
+    """A later revision with a smaller one gets no report of a device that asked for more."""
+    signed = announced(period=KeptPeriod.WHOLE, batch=50)
+    place = tmp_path / "s.db"
+    new_store(str(place), signed).close()
+    settings = settings_of(place, collector="http://127.0.0.1:1", shuffler_key="ab" * 32)
+
+    async def act() -> list[tuple[int, str]]:
+        found = []
+        async with running(settings) as client:
+            assert client.app.link is not None
+            client.app.link.is_synchronised = client.app.reception.is_synchronised = True
+            for asked_for in ("0", "50", "51", "-1", "9" * 30, "x"):
+                answer = await client.post(lines(1), headers={"Sourdine-Least-Batch": asked_for})
+                found.append((answer.status, json.loads(answer.body).get("error", "")))
+        return found
+
+    assert asyncio.run(act()) == [(201, "")] * 2 + [(409, "batch")] * 4
+
+
+ODD = st.binary(max_size=12) | st.sampled_from(
+    [
+        b"\xff" * 40,
+        b"0" * 641,
+        b"9" * 400,
+        b"a" * 32,
+        b"text/plain",
+        b"bytes=0-",
+        b"1e9",
+        b"\xd9\xa3",
+        b"-1",
+        b"\0",
+    ]
+)
+NAMES = [
+    "idempotency-key",
+    "content-type",
+    "content-length",
+    "content-encoding",
+    "origin",
+    "host",
+    "sourdine-token",
+    "sourdine-batch",
+    "sourdine-shuffler",
+    "sourdine-least-batch",
+]
+
+
+class Application:
+    """A collector of three kinds of questions, asked by raw headers, and what it logged of failures."""
+
+    def __init__(self, folder: Path) -> None:
+        key = public_text(new_key().public_key())
+        others = [Question(name=name, oracle=WORK.oracle) for name in ("in batches", "with tokens")]
+        signed = [
+            announced(),
+            announced(others[0], period=KeptPeriod.WHOLE, batch=20),
+            announced(others[1], period=KeptPeriod.WHOLE, tokens=key),
+        ]
+        settings = settings_of(folder / "odd.db", shuffler_key="ab" * 32, rate=0)
+        new_store(settings.store, *signed).close()
+        self.fingerprints = [each.announcement.fingerprint for each in signed]
+        self.failures: list[str] = []
+        self._runner = asyncio.Runner()
+        self._running = running(settings)
+        self._client = self._runner.run(self._running.__aenter__())
+        logging.getLogger("sourdine.collector").addFilter(self._keep)
+
+    def _keep(self, record: logging.LogRecord) -> bool:
+        self.failures.append(record.getMessage())
+        return True
+
+    def ask(self, method: str, path: str, headers: dict[str, bytes], body: bytes, query: bytes) -> int:
+        """The highest status of a request to each question."""
+        return max(
+            self._runner.run(self._ask(method, name, path, headers, body, query))
+            for name in self.fingerprints
+        )
+
+    async def _ask(
+        self, method: str, name: str, path: str, headers: dict[str, bytes], body: bytes, query: bytes
+    ) -> int:
+        sent: list[Any] = []
+        complete = {"idempotency-key": b"a" * 32, "content-type": b"text/plain", **headers}
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": body}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope: Any = {
+            "type": "http",
+            "method": method,
+            "path": f"/v1/questions/{name}{path}",
+            "raw_path": b"",
+            "root_path": "",
+            "query_string": query,
+            "headers": [(key.encode(), text) for key, text in complete.items()],
+            "client": ("192.0.2.1", 5000),
+            "server": ("127.0.0.1", 8080),
+            "scheme": "http",
+            "http_version": "1.1",
+        }
+        await self._client.app(scope, receive, send)
+        return int(sent[0]["status"])
+
+    def close(self) -> None:
+        logging.getLogger("sourdine.collector").removeFilter(self._keep)
+        self._runner.run(self._running.__aexit__(None, None, None))
+        self._runner.close()
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    made = Application(tmp_path_factory.mktemp("odd"))
+    yield made
+    made.close()
+
+
+@given(
+    st.dictionaries(st.sampled_from(NAMES), ODD, max_size=6),
+    ODD,
+    st.sampled_from(["/reports", "/counts", "/estimates", "", "/tokens"]),
+    st.sampled_from(["POST", "GET"]),
+    st.binary(max_size=20),
+)
+def test_odd_requests_are_never_an_error_of_the_server(
+    odd: Application, headers: dict[str, bytes], body: bytes, path: str, method: str, query: bytes
+) -> None:
+    """A token of odd length was one, with a line in the log."""
+    status = odd.ask(method, path, headers, body, query)
+    assert status < 500
+    assert odd.failures == []

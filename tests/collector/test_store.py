@@ -19,7 +19,7 @@ from sourdine.collector import store as stores
 from sourdine.collector.blocks import RunningCounts, recount
 from sourdine.collector.postgres import PostgresStore
 from sourdine.collector.settings import open_store
-from sourdine.collector.store import StoreError
+from sourdine.collector.store import ReportStore, StoreError
 from sourdine.collector.submission import BodyKind, Submission, SubmissionStanding
 from sourdine.collector.tokens.blind import new_key, public_text
 from sourdine.local import GRR, OUE, Question
@@ -150,6 +150,32 @@ def test_two_writers_pack_and_count_each_report_once(place: str, monkeypatch: py
     store.close()
 
 
+def block_sizes(store: ReportStore) -> list[int]:
+    return sorted(count for _, count in store.unmixed((1, "2026-11-17")))
+
+
+@pytest.mark.parametrize("count", [8192, 8193, 8447, 16385])
+def test_a_large_submission_makes_no_block_below_the_least(tmp_path: Path, count: int) -> None:
+    """Cut at every 8,192 reports, the rest of 8,193 was a block of one."""
+    store = new_store(str(tmp_path / "reports.db"))
+    store.write([submission(lines(count))])
+    assert sum(block_sizes(store)) == count
+    assert min(block_sizes(store)) >= stores.LEAST_BLOCK
+    store.close()
+
+
+def test_writers_that_counted_before_another_made_a_block_make_none_below_the_least(place: str) -> None:
+    one, other = new_store(place), open_store(place)
+    for turn in range(24):
+        for store in (one, other):
+            store.write([submission(lines(40, turn))])
+    assert sum(block_sizes(one)) + one.count_loose((1, "2026-11-17")) == 24 * 80
+    assert len(block_sizes(one)) >= 2
+    assert min(block_sizes(one)) >= stores.LEAST_BLOCK
+    one.close()
+    other.close()
+
+
 @given(st.lists(st.tuples(st.integers(0, 40), st.booleans(), st.booleans()), max_size=12))
 @settings(max_examples=25)
 def test_running_counts_always_equal_a_recount(
@@ -213,6 +239,14 @@ def test_nothing_but_the_report_is_kept(tmp_path: Path) -> None:
             *[("loose", name) for name in ["number", "question", "period", "report"]],
             *[("blocks", name) for name in ["number", "question", "period", "reports", "mixed", "content"]],
             *[("events", name) for name in ["question", "kind", "count"]],
+            *[("identity", name) for name in ["epoch", "secret"]],
+            *[("revisions", name) for name in ["question", "version", "content"]],
+            *[("seals", name) for name in ["question", "seals", "least", "delivered"]],
+            *[("batches", name) for name in ["question", "store", "seal", "part", "parts"]],
+            *[("batches", name) for name in ["name", "revision", "reports", "digests"]],
+            *[("fresh", name) for name in ["key", "question"]],
+            *[("passed", name) for name in ["digest", "question"]],
+            *[("leftovers", name) for name in ["name", "mark"]],
         ]
     )
     assert path.stat().st_mode & 0o777 == 0o600

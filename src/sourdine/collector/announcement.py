@@ -68,6 +68,8 @@ class Announcement:
     """At which the epsilon of a shuffled batch is told."""
     tokens: str = ""
     """The public key of tokens, in hexadecimal digits: with one, each report needs a token of its own."""
+    former_tokens: tuple[str, ...] = ()
+    """Earlier keys of tokens whose unspent tokens are still good; a key that was stolen is not among them."""
     thresholds: Mapping[str, Sequence[str]] | None = None
     """Of each law the numbers that a device compares its bits with; None: as the oracle has them."""
 
@@ -95,8 +97,12 @@ class Announcement:
         ):  # so that two halves of too many are batches
             least = MOST_BATCH // (2 * self.question.oracle.width)
             raise check.fail(_OWNER, "batch", f"be at most {least:,} for reports of this length", self.batch)
-        if self.tokens:
-            read_public(self.tokens)
+        check.keep(self, former_tokens=tuple(map(str, self.former_tokens)))
+        keys = self.token_keys
+        for key in keys:
+            read_public(key)
+        if len(set(keys)) < len(keys) or (self.former_tokens and not self.tokens):
+            raise check.fail(_OWNER, "former_tokens", "be other keys than the one of now", len(keys))
         if self.thresholds is None:
             check.keep(self, thresholds=_thresholds(self.question))
 
@@ -104,6 +110,11 @@ class Announcement:
     def fingerprint(self) -> str:
         """That of the question."""
         return self.question.fingerprint
+
+    @property
+    def token_keys(self) -> tuple[str, ...]:
+        """The keys whose tokens are good, the one of now first."""
+        return (self.tokens, *self.former_tokens) if self.tokens else self.former_tokens
 
     @property
     def secrets(self) -> int:
@@ -165,6 +176,8 @@ class Announcement:
             fields["shuffle"] = {"batch": self.batch, "delta": str(self.delta)}
         if self.tokens:
             fields["tokens"] = self.tokens
+        if self.former_tokens:
+            fields["former_tokens"] = list(self.former_tokens)
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -183,6 +196,7 @@ class Announcement:
                 answers=fields["answers"],  # type: ignore[arg-type]
                 thresholds=fields["thresholds"],  # type: ignore[arg-type]
                 tokens=str(fields.get("tokens", "")),
+                former_tokens=tuple(fields.get("former_tokens", ())),  # type: ignore[arg-type]
                 **_shuffle(fields),
             )
         except (KeyError, ValueError, TypeError):

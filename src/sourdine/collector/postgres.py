@@ -1,6 +1,8 @@
 """Reports on a PostgreSQL server, to which several processes on several machines may write at once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,9 @@ from sourdine.collector.blocks import (
     unpacked_block,
 )
 from sourdine.collector.store import (
+    MIGRATION,
     MOST_BYTES,
+    OLDEST,
     VERSION,
     Place,
     ReportStore,
@@ -64,11 +68,16 @@ CREATE TABLE {schema}.events (
     question integer, kind text, count bigint NOT NULL, PRIMARY KEY (question, kind)
 );
 """
+_PURGE_LOCK = "2s"  # that the rewriting of a table waits for others, who then wait for it
+_PURGED: dict[str, float] = {}  # when the log was last purged, by schema
+_MOST_SEGMENTS = 8  # that are left behind in one try: at the least size of a log there are five
 _REACH = {"application_name": "sourdine collector", "connect_timeout": "10", "keepalives_idle": "20"}
 
 
 class PostgresStore(ReportStore):
     """A store in a schema of a database. Whoever lost the server connects again at the next transaction."""
+
+    purge_pause = 30.0
 
     def __init__(self, address: str) -> None:
         super().__init__()
@@ -123,17 +132,24 @@ class PostgresStore(ReportStore):
         """Make the tables if there are none."""
         import psycopg
 
-        script = _TABLES.replace("{schema}", self._schema).replace("{version}", str(VERSION))
+        script = _TABLES.replace("{schema}", self._schema).replace("{version}", str(OLDEST))
+        migration = MIGRATION.replace("{schema}", self._schema)
         try:
             with self._connection().transaction():
                 self._run("SELECT pg_advisory_xact_lock(hashtext(%s))", self._schema)
                 row = self._run("SELECT to_regnamespace(%s) IS NULL", self._schema).fetchone()
                 if row is not None and row[0]:
                     self._connection().execute(script)
-            row = self._run("SELECT version FROM {schema}.form").fetchone()
+                row = self._run("SELECT version FROM {schema}.form").fetchone()
+                check_version(0 if row is None else int(row[0]), str(self._address))
+                if row is not None and row[0] < VERSION:
+                    self._connection().execute(
+                        migration.replace("{bytes}", "bytea").replace("{integer}", "bigint")
+                    )
+                    self._migrate()
+                    self._run(f"UPDATE {{schema}}.form SET version = {VERSION}")
         except psycopg.Error as problem:
             raise self.trouble(problem) from None
-        check_version(0 if row is None else int(row[0]), str(self._address))
 
     def trouble(self, problem: Exception) -> StoreError:
         """What went wrong, without a word of what was stored."""
@@ -152,23 +168,6 @@ class PostgresStore(ReportStore):
             StoredQuestion(number, SignedAnnouncement.from_text(text), closed)
             for number, text, closed in rows
         ]
-
-    def _register(self, signed: SignedAnnouncement) -> int:
-        announcement = signed.announcement
-        with self._connection().transaction():
-            self._run(
-                "INSERT INTO {schema}.questions (fingerprint, version, content) VALUES (%s, %s, %s) "
-                "ON CONFLICT (fingerprint) DO UPDATE SET version = excluded.version, "
-                "content = excluded.content WHERE excluded.version > questions.version",
-                announcement.fingerprint,
-                announcement.version,
-                signed.to_text(),
-            )
-            row = self._run(
-                "SELECT number FROM {schema}.questions WHERE fingerprint = %s", announcement.fingerprint
-            ).fetchone()
-        assert row is not None
-        return int(row[0])
 
     def close_question(self, number: int, day: str) -> None:
         self._run("UPDATE {schema}.questions SET closed = %s WHERE number = %s AND closed = ''", day, number)
@@ -348,14 +347,87 @@ class PostgresStore(ReportStore):
         for period in periods:
             self.drop(number, period)
         if keys:
-            self._run("DELETE FROM {schema}.submissions WHERE question = %s", number)
+            self.forget_submissions(number)
 
     def drop(self, number: int, period: str) -> None:
         self._loose.pop((number, period), None)
         for table in ("blocks", "loose"):
             self._run(f"DELETE FROM {{schema}}.{table} WHERE question = %s AND period = %s", number, period)
+            self.leave(table)
 
-    def tidy(self) -> None:
-        """A server removes for good what no transaction sees, when it vacuums."""
-        for table in ("blocks", "loose", "submissions"):
-            self._run(f"VACUUM {{schema}}.{table}")
+    def run(self, text: str, *values: object) -> list[tuple[Any, ...]]:
+        cursor = self._run(text.replace("%", "%%").replace("?", "%s") if values else text, *values)
+        return cursor.fetchall() if cursor.description else []
+
+    def run_many(self, text: str, rows: Sequence[tuple[object, ...]]) -> None:
+        cursor = self._connection().cursor()
+        cursor.executemany(text.replace("{schema}", self._schema).replace("?", "%s"), rows)
+
+    def _purge_tables(self, tables: Collection[str]) -> bool:
+        """Write tables anew without removed rows, of which a plain VACUUM leaves the bytes in their pages."""
+        import psycopg
+
+        try:
+            if self._has_older_snapshots():
+                return False
+            for table in sorted(tables):
+                self._rewrite(table)
+            return True
+        except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled):
+            self.rollback()
+            return False
+
+    def _purge_log(self) -> bool:
+        """Let the server drop the segments of the log that have removed rows, and look at what is left.
+
+        It needs rights that an operator may give to the role (`docs/how_to/back_up_and_restore.md`), and
+        takes a segment of 16 MB each time: not more often than every `purge_pause` seconds. Archives and
+        replicas are out of reach.
+        """
+        import psycopg
+
+        if time.monotonic() - _PURGED.get(self._schema, -math.inf) < self.purge_pause:
+            return False
+        _PURGED[self._schema] = time.monotonic()
+        try:
+            return self._drop_log()
+        except psycopg.errors.InsufficientPrivilege:
+            self.rollback()
+            return False
+
+    def _has_older_snapshots(self) -> bool:
+        """Return whether another session reads a state in which removed rows are still there."""
+        rows = self.run(
+            "SELECT 1 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database() "
+            "AND backend_xmin IS NOT NULL AND backend_xmin::text <> "
+            "pg_snapshot_xmax(pg_current_snapshot())::text LIMIT 1"
+        )
+        return bool(rows)
+
+    def _rewrite(self, table: str) -> None:
+        with self._connection().transaction():
+            self._run(f"SET LOCAL lock_timeout = '{_PURGE_LOCK}'")
+            self._run(f"LOCK TABLE {{schema}}.{table} IN ACCESS EXCLUSIVE MODE")
+            if not self.run(f"SELECT 1 FROM {{schema}}.{table} LIMIT 1"):
+                self._run(f"TRUNCATE {{schema}}.{table}")  # at once, where VACUUM FULL copies
+                return
+        self._run(f"SET lock_timeout = '{_PURGE_LOCK}'")
+        try:
+            self._run(f"VACUUM FULL {{schema}}.{table}")
+        finally:
+            self._run("SET lock_timeout = 0")
+
+    def _drop_log(self) -> bool:
+        """Begin a new segment of the log and have the older ones removed; whether it is the only one."""
+        if self.run("SELECT current_setting('wal_recycle')")[0][0] != "off":
+            return False  # old segments get new names, and keep their content
+        for _ in range(_MOST_SEGMENTS):
+            self._run("SELECT pg_switch_wal()")
+            self._run("CHECKPOINT")
+            rows = self.run(
+                "SELECT count(*) FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$' "
+                "AND name <> pg_walfile_name(pg_current_wal_insert_lsn())"
+            )
+            if rows[0][0] == 0:
+                return True
+        return False

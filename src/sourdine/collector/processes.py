@@ -2,8 +2,11 @@
 
 import asyncio
 import logging
+import math
 import socket
+import time
 from collections.abc import Sequence
+from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -12,9 +15,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from sourdine.collector.issuer import IssuerFactory, IssuerSettings
+from sourdine.collector.rates import ConnectionCounts
 from sourdine.collector.server import ApplicationFactory
 from sourdine.collector.settings import CollectorSettings
 from sourdine.core.errors import InvalidParameter
+
+try:
+    import resource
+except ImportError:  # on Windows
+    resource = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from asyncio.transports import Transport
@@ -24,9 +33,35 @@ _MOST_STALL = 60  # seconds that an answer may wait to be read
 _MOST_CONNECTIONS = 2048
 _MOST_HEAD = 1 << 15  # bytes: all the cookies of a host, and what proxies add
 _MOST_HEADERS = 100
+_HEALTH = (b"/health", b"/ready")
+_LOG_PAUSE = 60.0  # seconds between two lines that say the same of a server that is full
 _LINGER = 2.0  # seconds in which a refusal may be read before the connection is cut
 _MOST_DROPPED = 1 << 20  # bytes that whoever was refused may have been sending
 _REFUSALS = {400: "This is no HTTP request.", 431: "The headers are too many.", 501: "Only chunks are read."}
+
+
+@cache
+def counts_of(most: int, proxies: tuple[str, ...]) -> ConnectionCounts:
+    """The connections of this process."""
+    return ConnectionCounts(most, proxies)
+
+
+class _Seldom(logging.Filter):
+    """Lets the same warning through once a minute, or a flood of requests would be one of lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a line is written."""
+        if record.levelno != logging.WARNING:
+            return True
+        now, last = time.monotonic(), self._last.get(str(record.msg), -math.inf)
+        if now - last < _LOG_PAUSE:
+            return False
+        self._last[str(record.msg)] = now
+        return True
 
 
 class _Refused(Exception):
@@ -48,12 +83,31 @@ class PromptProtocol(HttpToolsProtocol):
     _stalled: asyncio.TimerHandle | None = None
 
     @property
+    def _is_inside(self) -> bool:
+        """Whether this is the port for results and metrics, which listens on the loopback alone."""
+        port = getattr(self.config.app.settings, "results_port", 0)  # type: ignore[union-attr]
+        return bool(port) and self.server is not None and self.server[1] == port
+
+    @property
+    def _counts(self) -> ConnectionCounts:
+        trusted = self.config.forwarded_allow_ips if self.config.proxy_headers else ()
+        proxies = tuple(trusted) if isinstance(trusted, list) else ()
+        most = self.config.app.settings.most_connections  # type: ignore[union-attr]
+        return counts_of(most, proxies)
+
+    @property
     def header_time(self) -> float:
         """How long a head may take, as the application's settings say."""
         return float(self.config.app.settings.header_time)  # type: ignore[union-attr]
 
     def connection_made(self, transport: "Transport") -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._counted = ""
+        if not self._is_inside and self.client is not None:
+            if not self._counts.admit(self.client[0]):
+                transport.abort()  # without an answer, which would cost more than the connection
+            else:
+                self._counted = self.client[0]
         self._watch: asyncio.TimerHandle | None = self.loop.call_later(self.header_time, transport.abort)
 
     def data_received(self, data: bytes) -> None:
@@ -123,7 +177,13 @@ class PromptProtocol(HttpToolsProtocol):
         seconds = self.header_time + float(self.config.app.settings.body_time)  # type: ignore[union-attr]
         # once there is an answer, nobody but this watches the rest of a body
         self._body = self.loop.call_later(seconds, self.transport.abort)
+        limit = self.limit_concurrency
+        if (
+            self.url.partition(b"?")[0] in _HEALTH
+        ):  # whoever watches a server that is full learns that it lives
+            self.limit_concurrency = None
         super().on_headers_complete()
+        self.limit_concurrency = limit
 
     def on_message_complete(self) -> None:
         if self._body is not None:
@@ -147,6 +207,8 @@ class PromptProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel()
+        if self._counted:
+            self._counts.release(self._counted)
         super().connection_lost(exc)
 
     def _cancel(self) -> None:
@@ -172,6 +234,16 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
+def raise_file_limit() -> None:
+    """Let the process have as many connections as it takes: each is a file, and 1,024 are usual."""
+    if resource is not None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        enough = 2 * _MOST_CONNECTIONS
+        if soft != resource.RLIM_INFINITY and soft < enough:
+            most = enough if hard == resource.RLIM_INFINITY else min(enough, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def run(
     settings: CollectorSettings | IssuerSettings,
     sockets: Sequence[socket.socket],
@@ -181,6 +253,8 @@ def run(
 ) -> None:
     """Serve until a signal ends it; what was taken in by then is stored and answered first."""
     logging.getLogger("uvicorn.access").disabled = True
+    logging.getLogger("uvicorn.error").addFilter(_Seldom())
+    raise_file_limit()
     config = uvicorn.Config(
         IssuerFactory(settings) if isinstance(settings, IssuerSettings) else ApplicationFactory(settings),
         factory=True,

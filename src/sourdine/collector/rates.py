@@ -1,9 +1,10 @@
-"""How often one address may ask. Addresses are digested with a key of the process and never leave it."""
+"""How often one address may ask, and by how many connections. Addresses never leave the process."""
 
 import hashlib
 import secrets
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Collection
 from ipaddress import IPv6Address, ip_address
 
 _MOST_KNOWN = 1 << 16
@@ -31,6 +32,43 @@ class Rates:
         if len(self._buckets) > _MOST_KNOWN:
             self._buckets.popitem(last=False)  # whoever was silent for the longest time
         return admitted
+
+
+class ConnectionCounts:
+    """The open connections of each address and of each network of addresses, both bounded.
+
+    One address with as many connections as a server takes would otherwise shut out everybody else. An address
+    of IPv6 is 64 bits of it, and a network 48; of IPv4 a network is 24 bits.
+    """
+
+    def __init__(self, most: int, exempt: Collection[str] = ()) -> None:
+        self._most, self._exempt = most, frozenset(exempt)
+        self._open: Counter[bytes] = Counter()
+        self.refused = 0
+
+    def admit(self, address: str) -> bool:
+        """Count one more connection of an address, unless it or its network has too many."""
+        names = self._names(address)
+        if any(self._open[name] >= most for name, most in names):
+            self.refused += 1
+            return False
+        for name, _ in names:
+            self._open[name] += 1
+        return True
+
+    def release(self, address: str) -> None:
+        """Count one connection less."""
+        for name, _ in self._names(address):
+            self._open[name] -= 1
+            if self._open[name] <= 0:
+                del self._open[name]
+
+    def _names(self, address: str) -> list[tuple[bytes, int]]:
+        if self._most <= 0 or address in self._exempt:
+            return []
+        own = _network(address)
+        wide = own[:6] if len(own) == 8 else own[:-1]
+        return [(b"address " + own, self._most), (b"network " + wide, 2 * self._most)]
 
 
 def _network(address: str) -> bytes:

@@ -14,7 +14,7 @@ from sourdine.collector.blocks import RunningCounts
 from sourdine.collector.period import today
 from sourdine.collector.settings import CollectorSettings
 from sourdine.collector.shuffler.claim import BatchClaim, claim_of_batches
-from sourdine.collector.store import LEAST_BLOCK, ReportStore, StoredQuestion, line_faults
+from sourdine.collector.store import LEAST_BLOCK, ReportStore, StoredQuestion, StoreIdentity, line_faults
 from sourdine.collector.writer import Writer
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
@@ -60,6 +60,11 @@ class StoreResults:
         """All questions of the store."""
         with self._lock:
             return self._open().questions()
+
+    def identity(self) -> StoreIdentity:
+        """Return the name of the store."""
+        with self._lock:
+            return self._open().identity()
 
     def periods(self, question: StoredQuestion, *, grouped: bool = False) -> dict[str, Counts]:
         """The counts of a question as they are now, by period.
@@ -199,6 +204,19 @@ class StoreResults:
             raise InvalidParameter("The confidence must be a number between 0 and 1, such as 0.95.")
         return check.confidence("estimates", Fraction(level))
 
+    def batch_metrics(self) -> tuple[int, dict[str, int]]:
+        """Return how many batches wait at a shuffler, and how many requests were refused, by reason."""
+        with self._lock:
+            store = self._open()
+            own = store.identity().epoch
+            waiting = sum(len(store.batches(each.number, own)) for each in store.questions())
+            refused: dict[str, int] = {}
+            for (_, kind), count in store.events().items():
+                if kind.startswith("refused-"):
+                    name = f'{{reason="{kind.removeprefix("refused-")}"}}'
+                    refused[name] = refused.get(name, 0) + count
+        return waiting, dict(sorted(refused.items()))
+
     def metrics(self, writer: Writer) -> str:
         """Counters in the text form of Prometheus; labels are fingerprints and fixed words alone."""
         lines = [
@@ -227,6 +245,12 @@ class StoreResults:
             f"sourdine_commits_total {writer.commits}",
         ]
         return "\n".join(lines) + "\n"
+
+
+def metric(name: str, kind: str, about: str, values: Mapping[str, int]) -> str:
+    """Return one metric in the text form of Prometheus, by labels."""
+    lines = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+    return "\n".join([*lines, *(f"{name}{labels} {value}" for labels, value in values.items())]) + "\n"
 
 
 def _chosen(

@@ -22,8 +22,7 @@ def mix(store: ReportStore, question: StoredQuestion, day: date) -> list[str]:
         if question.is_over(period, day - timedelta(days=1))
     ]
     mixed = [period for period in over if store.mix((question.number, period))]
-    if mixed:
-        store.tidy()
+    store.tidy()
     return mixed
 
 
@@ -41,9 +40,14 @@ def prune(store: ReportStore, question: StoredQuestion, day: date) -> list[str]:
         for period in store.periods(question.number)
         if announcement.period.last_day(period, closes) + kept_for < day
     ]
-    # a batch that is sent again must find its key as long as it may come
-    is_over = closes + max(kept_for, LATE if announcement.batch else kept_for) < day
+    # A batch that is sent again must find its key as long as it may come. It may be of an earlier revision.
+    sealed_by = [each.announcement for each in store.revisions(question.number).values()]
+    late = [each.closes + LATE for each in sealed_by if each.batch]
+    if question.closed:
+        late = [min(each, closes + LATE) for each in late]
+    is_over = max([closes + kept_for, *late]) < day
     if not old and not (is_over and store.has_keys(question.number)):
+        store.tidy()  # what an earlier act could not remove from the files for a reader of them
         return []
     asked = question.question
     try:

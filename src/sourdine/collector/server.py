@@ -17,10 +17,10 @@ from starlette.routing import Route
 
 from sourdine.collector.period import today
 from sourdine.collector.reception import PATH, Reception, cors, is_address, origin_allowed, respond
-from sourdine.collector.results import StoreResults
+from sourdine.collector.results import StoreResults, metric
 from sourdine.collector.retention import mix, prune
 from sourdine.collector.settings import CollectorSettings
-from sourdine.collector.shuffler.delivery import DeliveryFailed, pass_on
+from sourdine.collector.shuffler.delivery import STATE_PATH, CollectorLink, DeliveryFailed, pass_on
 from sourdine.collector.store import StoredQuestion
 from sourdine.collector.writer import Writer
 from sourdine.core.errors import InvalidParameter
@@ -32,6 +32,7 @@ LOG = logging.getLogger("sourdine.collector")
 _REFRESH = 2.0  # seconds after which a question that was closed elsewhere is known to be
 _PRUNE = 3600.0
 _PASS_ON = 1.0  # seconds between looks at what a shuffler has
+_TIDY = 5.0  # seconds between tries to remove what a reader of an older state has kept in the files
 _KINDS = {
     ".js": "text/javascript",
     ".mjs": "text/javascript",
@@ -43,7 +44,7 @@ _KINDS = {
 }
 _PREFLIGHT = [
     (b"access-control-allow-methods", b"GET, POST"),
-    (b"access-control-allow-headers", b"Idempotency-Key, Content-Type, Sourdine-Token"),
+    (b"access-control-allow-headers", b"Idempotency-Key, Content-Type, Sourdine-Token, Sourdine-Least-Batch"),
     (b"access-control-max-age", b"7200"),
 ]
 _SAFE = {
@@ -58,10 +59,16 @@ class CollectorApplication:
 
     def __init__(self, settings: CollectorSettings) -> None:
         self.settings = settings
-        self.writer = Writer(settings.open_store, most_waiting=settings.most_waiting)
+        self.writer = Writer(
+            settings.open_store, most_waiting=settings.most_waiting, staging=settings.staging
+        )
         self.reception = Reception(settings, self.writer)
         self.results = StoreResults(settings)
         self.stopping = False
+        self.link = CollectorLink(settings) if settings.shuffles else None
+        self.is_tidy = False
+        """Whether nothing that was removed is left in the raw files, as far as this process knows."""
+        self._tidy_told = False
         self._pages: ASGIApp = Starlette(routes=_routes(self), lifespan=self._life)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -77,6 +84,9 @@ class CollectorApplication:
 
     async def _answer(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         if scope["method"] == "POST":
+            if scope["path"] == STATE_PATH and not self.settings.shuffles:
+                await self.reception.take_state(scope, receive, send)
+                return
             place = PATH.fullmatch(scope["path"])
             if place is not None:
                 await self.reception.take(scope, receive, send, place.group(1))
@@ -104,9 +114,12 @@ class CollectorApplication:
         with suppress(Exception):  # a store that is away comes back, and until then all are asked to wait
             await run_in_threadpool(self._refresh)
         self.writer.start()
-        work = [asyncio.create_task(self._repeat(_REFRESH, self._refresh))]
+        work = [
+            asyncio.create_task(self._repeat(_REFRESH, self._refresh)),
+            asyncio.create_task(self._repeat(_TIDY, self._tidy, at_once=True)),
+        ]
         if self.settings.shuffles:
-            work.append(asyncio.create_task(self._repeat(_PASS_ON, self._pass_on)))
+            work.append(asyncio.create_task(self._repeat(_PASS_ON, self._pass_on, at_once=True)))
         else:
             work.append(asyncio.create_task(self._repeat(_PRUNE, self._prune, at_once=True)))
         try:
@@ -130,15 +143,31 @@ class CollectorApplication:
 
     def _refresh(self) -> None:
         """Ask the store which questions there are, and which are closed."""
+        if self.reception.epoch is None:
+            self.reception.epoch = self.results.identity().epoch
         self.reception.questions = {each.question.fingerprint: each for each in self.results.questions()}
+
+    def _tidy(self) -> None:
+        """Remove what is left of removed reports in the raw files, again and again until it is gone."""
+        store = self.settings.open_store()
+        try:
+            self.is_tidy = store.tidy()
+            if not self.is_tidy and not self._tidy_told:
+                LOG.warning(
+                    "Removed reports are still in the raw files. It is tried again until they are gone."
+                )
+            self._tidy_told = not self.is_tidy
+        finally:
+            store.close()
 
     def _pass_on(self) -> None:
         store = self.settings.open_store()
         try:
-            pass_on(self.settings, store, today())
+            pass_on(self.settings, store, today(), self.link)
         except DeliveryFailed as problem:
             LOG.warning("The collector did not take a batch (%s); it is sent again.", problem)
         finally:
+            self.reception.is_synchronised = self.link is None or self.link.is_synchronised
             store.close()
 
     def _prune(self) -> None:
@@ -150,6 +179,41 @@ class CollectorApplication:
                 mix(store, each, today())
         finally:
             store.close()
+
+    def metrics(self) -> str:
+        """What a collector tells whoever watches it."""
+        return self.results.metrics(self.writer) + self._shared_metrics()
+
+    def shuffler_metrics(self) -> str:
+        """What a shuffler tells: batches and failures, and no number that moves with a single report."""
+        assert self.link is not None
+        batches, refused = self.results.batch_metrics()
+        return (
+            metric("sourdine_batches_waiting", "gauge", "Batches without a receipt.", {"": batches})
+            + metric("sourdine_batches_delivered_total", "counter", "Receipts.", {"": self.link.delivered})
+            + metric("sourdine_delivery_failures_total", "counter", "Tries without.", {"": self.link.failed})
+            + metric(
+                "sourdine_synchronised",
+                "gauge",
+                "Whether the collector has said what it has.",
+                {"": int(self.link.is_synchronised)},
+            )
+            + metric("sourdine_refused_total", "counter", "Requests that were refused, by reason.", refused)
+            + self._shared_metrics()
+        )
+
+    def _shared_metrics(self) -> str:
+        return metric(
+            "sourdine_forgetting_pending",
+            "gauge",
+            "Whether removed reports may still be in the raw files.",
+            {"": int(not self.is_tidy)},
+        ) + metric(
+            "sourdine_store_failing",
+            "gauge",
+            "Whether the last write failed.",
+            {"": int(self.writer.is_failing)},
+        )
 
     def questions(self) -> Mapping[str, StoredQuestion]:
         """What is asked here, once the store has answered."""
@@ -215,11 +279,12 @@ def _routes(app: CollectorApplication) -> Sequence[Route]:
     one = "/v1/questions/{fingerprint}"
     return [
         route("/health", _health),
+        route("/ready", _ready),
         route("/v1/questions", _list),
         route(one, _announcement),
         route(f"{one}/counts", _counts, results=True),
         route(f"{one}/estimates", _estimates, results=True),
-        route("/metrics", _metrics, results=True, public=False),
+        route("/metrics", _metrics, results=not app.settings.shuffles, public=False),
         route("/client/{name}", _client),
         route("/questions/{fingerprint}", _page, results=True),
         route("/", _pages, results=True),
@@ -230,6 +295,21 @@ async def _health(app: CollectorApplication, _: Request) -> Response:
     well = not app.stopping and not app.writer.is_failing and app.reception.questions is not None
     headers = {"Cache-Control": "no-store"}
     return JSONResponse({"status": "ok" if well else "failing"}, 200 if well else 503, headers)
+
+
+async def _ready(app: CollectorApplication, _: Request) -> Response:
+    """Whether reports are taken: the store answers, and a shuffler knows what its collector has."""
+    lacking = [
+        word
+        for word, is_there in (
+            ("store", app.reception.questions is not None and not app.writer.is_failing),
+            ("collector", app.reception.is_synchronised),
+            ("running", not app.stopping),
+        )
+        if not is_there
+    ]
+    content: dict[str, object] = {"ready": not lacking, "waits_for": lacking}
+    return JSONResponse(content, 503 if lacking else 200, {"Cache-Control": "no-store"})
 
 
 async def _list(app: CollectorApplication, _: Request) -> Response:
@@ -280,8 +360,12 @@ async def _estimates(app: CollectorApplication, request: Request) -> Response:
     return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
 
-async def _metrics(app: CollectorApplication, _: Request) -> Response:
-    text = await run_in_threadpool(app.results.metrics, app.writer)
+async def _metrics(app: CollectorApplication, request: Request) -> Response:
+    inside = app.settings.results_port
+    if app.settings.shuffles and not (inside and (request.scope.get("server") or ("", 0))[1] == inside):
+        raise NotHere
+    make = app.shuffler_metrics if app.settings.shuffles else app.metrics
+    text = await run_in_threadpool(make)
     return PlainTextResponse(
         text, headers={"Cache-Control": "no-store"}, media_type="text/plain; version=0.0.4"
     )

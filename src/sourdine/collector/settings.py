@@ -32,6 +32,12 @@ class CollectorSettings:
     """Of a shuffler, where it passes batches on to; a collector has none."""
     shuffler_key: str = field(default="", repr=False)
     """The secret that a shuffler and its collector share, in hexadecimal digits."""
+    plain_http: bool = False
+    """Whether a shuffler may send batches over plain http beyond this machine."""
+    staging: float = 0.0
+    """Seconds that reports may be in memory alone, until enough are together; 0: each is stored at once."""
+    most_connections: int = 512
+    """How many connections one address may have, and half of what a network may have; 0: any number."""
     results_port: int = 0
     """The port on which counts, estimates and pages are shown; 0: on every port."""
     public_results: bool = False
@@ -44,10 +50,11 @@ class CollectorSettings:
             origins=tuple(_origin(each) for each in self.origins),
             most_body=check.integer(owner, "most_body", self.most_body, 1, 1 << 30),
             most_waiting=check.integer(owner, "most_waiting", self.most_waiting, 1, 1 << 24),
+            most_connections=check.integer(owner, "most_connections", self.most_connections, 0, 1 << 20),
             results_port=check.integer(owner, "results_port", self.results_port, 0, 65535),
         )
-        for name in ("rate", "body_time", "header_time", "stop_time"):
-            low = 0 if name == "rate" else 1e-3
+        for name in ("rate", "staging", "body_time", "header_time", "stop_time"):
+            low = 0 if name in ("rate", "staging") else 1e-3
             if not low <= getattr(self, name) <= 1e9:
                 raise check.fail(owner, name, f"lie between {low} and 10^9", getattr(self, name))
 

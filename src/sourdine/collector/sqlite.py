@@ -2,9 +2,10 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sourdine.collector.announcement import SignedAnnouncement
 from sourdine.collector.blocks import (
@@ -16,7 +17,9 @@ from sourdine.collector.blocks import (
     unpacked_block,
 )
 from sourdine.collector.store import (
+    MIGRATION,
     MOST_BYTES,
+    OLDEST,
     VERSION,
     Place,
     ReportStore,
@@ -37,6 +40,7 @@ except ImportError:  # on Windows
 
 _APPLICATION = 0x536F7243  # "SorC"
 _BUSY = 30.0  # seconds that a writer waits for another process
+_PURGE_BUSY = 200  # milliseconds that the emptying of the log waits for readers, while writers wait for it
 _ASKED = 500  # keys that are looked up at once
 _TABLES = """
 CREATE TABLE questions (
@@ -85,6 +89,7 @@ class SqliteStore(ReportStore):
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = ON")  # what is removed is gone from the file as well
             connection.execute("PRAGMA cache_size = -65536")
+            connection.execute("PRAGMA temp_store = MEMORY")  # what is sorted leaves no file
             self._form(connection)
         except BaseException as problem:
             connection.close()
@@ -106,11 +111,25 @@ class SqliteStore(ReportStore):
                 for statement in _TABLES.split(";"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
+                connection.execute(f"PRAGMA user_version = {OLDEST}")
             connection.execute("COMMIT")
         if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
             raise StoreError(f"{self.path} is no store of reports. Name another file.")
         check_version(connection.execute("PRAGMA user_version").fetchone()[0], str(self.path))
+        if connection.execute("PRAGMA user_version").fetchone()[0] < VERSION:
+            self._connection = connection
+            connection.execute("BEGIN IMMEDIATE")
+            if connection.execute("PRAGMA user_version").fetchone()[0] < VERSION:  # nobody was quicker
+                script = (
+                    MIGRATION.replace("{schema}.", "")
+                    .replace("{bytes}", "blob")
+                    .replace("{integer}", "integer")
+                )
+                for statement in script.replace("{integer}", "integer").split(";"):
+                    connection.execute(statement)
+                self._migrate()
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute("COMMIT")
 
     def trouble(self, problem: sqlite3.Error) -> StoreError:
         """What went wrong, without a word of what was stored."""
@@ -126,25 +145,6 @@ class SqliteStore(ReportStore):
             StoredQuestion(number, SignedAnnouncement.from_text(text), closed)
             for number, text, closed in rows
         ]
-
-    def _register(self, signed: SignedAnnouncement) -> int:
-        announcement = signed.announcement
-        self.begin()
-        try:
-            self._connection.execute(
-                "INSERT INTO questions (fingerprint, version, content) VALUES (?, ?, ?) "
-                "ON CONFLICT (fingerprint) DO UPDATE SET version = excluded.version, "
-                "content = excluded.content WHERE excluded.version > questions.version",
-                (announcement.fingerprint, announcement.version, signed.to_text()),
-            )
-            number = self._connection.execute(
-                "SELECT number FROM questions WHERE fingerprint = ?", (announcement.fingerprint,)
-            ).fetchone()[0]
-            self.commit()
-        except BaseException:
-            self.rollback()
-            raise
-        return int(number)
 
     def close_question(self, number: int, day: str) -> None:
         self._connection.execute(
@@ -319,14 +319,37 @@ class SqliteStore(ReportStore):
         for period in periods:
             self.drop(number, period)
         if keys:
-            connection.execute("DELETE FROM submissions WHERE question = ?", (number,))
+            self.forget_submissions(number)
 
     def drop(self, number: int, period: str) -> None:
         self._loose.pop((number, period), None)
         for table in ("blocks", "loose"):
-            self._connection.execute(
-                f"DELETE FROM {table} WHERE question = ? AND period = ?", (number, period)
-            )
+            self.run(f"DELETE FROM {table} WHERE question = ? AND period = ?", number, period)
+            self.leave(table)
 
-    def tidy(self) -> None:
-        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    def run(self, text: str, *values: object) -> list[tuple[Any, ...]]:
+        return self._connection.execute(text.replace("{schema}.", ""), values).fetchall()
+
+    def run_many(self, text: str, rows: Sequence[tuple[object, ...]]) -> None:
+        self._connection.executemany(text.replace("{schema}.", ""), rows)
+
+    def _purge_tables(self, tables: Collection[str]) -> bool:
+        return True  # by secure_delete, as they are removed
+
+    def _purge_log(self) -> bool:
+        """Empty the log into the file, whose removed rows are overwritten by zeros, and look at its length.
+
+        A reader of an older state keeps the log, and the checkpoint says so in its row and raises nothing.
+        """
+        connection = self._connection
+        self._take_turn()
+        try:
+            connection.execute(f"PRAGMA busy_timeout = {_PURGE_BUSY}")
+            (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.OperationalError:
+            busy = 1
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {int(1000 * _BUSY)}")
+            self._end_turn()
+        log = self.path.with_name(f"{self.path.name}-wal")
+        return busy == 0 and (not log.exists() or log.stat().st_size == 0)

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from sourdine.collector.receipt import BatchLabel
 from sourdine.local.lines import LineFault, line_length, parse
 from sourdine.local.oracle import Bytes
 from sourdine.local.question import Question
@@ -37,8 +38,15 @@ class Submission:
     body: bytes = field(repr=False)
     kind: BodyKind
     period: str
-    is_batch: bool = False
-    """Whether a shuffler sent it."""
+    label: BatchLabel | None = None
+    """Of a batch, which shuffler made it."""
+    digests: bytes = field(default=b"", repr=False)
+    """Of a batch, those of the submissions that it was made of."""
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether a shuffler sent it."""
+        return self.label is not None
 
     @cached_property
     def key(self) -> bytes:
@@ -60,6 +68,10 @@ class SubmissionStanding(StrEnum):
     CONFLICT = "conflict"  # the id was used with another body
     REFUSED = "refused"  # no report of it is one
     CLOSED = "closed"  # its question takes no more reports
+    REPEATED = (
+        "repeated"  # a batch of reports that an earlier batch had: its shuffler was put back from a backup
+    )
+    RECEIVED = "received"  # in memory, and not on the disk yet
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,23 @@
 """One thread that writes: what came in while the disk was busy is written together, and answered then.
 
 The queue is bounded. When it is full, whoever sends is told to come again, and nothing of theirs is kept.
+
+In the staging mode single reports are answered from memory, and written once a group of them is together:
+the database, its log, archives and replicas then have neither the moment nor the order in which they came. A
+crash loses what was not written yet, so the answer is "received" and not "stored".
 """
 
 import asyncio
 import threading
-from collections import Counter, deque
-from collections.abc import Callable
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from sourdine.collector.store import ReportStore
-from sourdine.collector.submission import Submission, SubmissionOutcome
+from sourdine.collector.store import LEAST_BLOCK, ReportStore
+from sourdine.collector.submission import Submission, SubmissionOutcome, SubmissionStanding
+from sourdine.core.randomness.bits import SYSTEM
+from sourdine.local.shuffle import permutation
 
 MOST_TOGETHER = 512  # submissions of one transaction
 _MOST_BYTES = 1 << 24  # and their bodies
@@ -26,6 +33,67 @@ class StoreFailed(Exception):
     """A transaction failed: its submissions are not acknowledged, and may be sent again."""
 
 
+class Staging:
+    """Submissions in memory, until those to a question and period are a group, or have waited long enough."""
+
+    def __init__(self, store: ReportStore, seconds: float) -> None:
+        self._store, self._seconds = store, seconds
+        self._held: dict[tuple[int, str], list[Submission]] = defaultdict(list)
+        self._reports: Counter[tuple[int, str]] = Counter()
+        self._since: dict[tuple[int, str], float] = {}
+        self._checks: dict[bytes, bytes] = {}
+
+    def write(
+        self, submissions: Sequence[Submission], events: Counter[tuple[int, str]]
+    ) -> list[SubmissionOutcome]:
+        """Take submissions into memory, and batches to the disk, since a receipt is for good."""
+        outcomes: list[SubmissionOutcome | None] = [None] * len(submissions)
+        batches = [i for i, each in enumerate(submissions) if each.is_batch]
+        if batches or events:
+            done = self._store.write([submissions[i] for i in batches], events)
+            for i, outcome in zip(batches, done, strict=True):
+                outcomes[i] = outcome
+        single = [i for i, outcome in enumerate(outcomes) if outcome is None]
+        known = self._store.probe([submissions[i] for i in single])
+        for i, outcome in zip(single, known, strict=True):
+            outcomes[i] = self._take(submissions[i], outcome)
+        self.commit(time.monotonic())
+        return [each for each in outcomes if each is not None]
+
+    def _take(self, each: Submission, outcome: SubmissionOutcome) -> SubmissionOutcome:
+        if outcome.standing is not SubmissionStanding.RECEIVED:
+            return outcome
+        if each.key in self._checks:
+            is_same = self._checks[each.key] == each.check
+            return SubmissionOutcome(
+                SubmissionStanding.RECEIVED if is_same else SubmissionStanding.CONFLICT,
+                outcome.accepted if is_same else 0,
+            )
+        place = (each.question, each.period)
+        self._checks[each.key] = each.check
+        self._held[place].append(each)
+        self._reports[place] += outcome.accepted
+        self._since.setdefault(place, time.monotonic())
+        return outcome
+
+    def commit(self, now: float = float("inf")) -> None:
+        """Write the groups that are large enough, or are there for long enough, each in a transaction."""
+        for place, held in list(self._held.items()):
+            is_group = self._reports[place] >= max(LEAST_BLOCK, self._store.promised_batch(place[0]))
+            if not held or not (is_group or now - self._since[place] >= self._seconds):
+                continue
+            # In an order by chance: nothing that is written has that of arrival.
+            self._store.write([held[i] for i in permutation(len(held), SYSTEM).tolist()])
+            for each in held:
+                del self._checks[each.key]
+            del self._held[place], self._reports[place], self._since[place]
+
+    @property
+    def held(self) -> int:
+        """How many submissions are in memory alone."""
+        return len(self._checks)
+
+
 @dataclass(slots=True)
 class _Waiting:
     submission: Submission
@@ -35,8 +103,10 @@ class _Waiting:
 class Writer:
     """Submissions wait here for their turn. `open_store` is called in the thread that writes."""
 
-    def __init__(self, open_store: Callable[[], ReportStore], *, most_waiting: int = 4096) -> None:
-        self._open, self._most = open_store, most_waiting
+    def __init__(
+        self, open_store: Callable[[], ReportStore], *, most_waiting: int = 4096, staging: float = 0.0
+    ) -> None:
+        self._open, self._most, self._staging = open_store, most_waiting, staging
         self._queue: deque[_Waiting] = deque()
         self._size = 0  # bytes of the bodies in the queue
         self._events: Counter[tuple[int, str]] = Counter()
@@ -46,6 +116,8 @@ class Writer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.is_failing = False
         self.commits = 0
+        self.staged = 0
+        """Submissions that are in memory alone."""
 
     def start(self) -> None:
         """Begin to write, for the event loop that runs."""
@@ -84,14 +156,24 @@ class Writer:
 
     def _work(self) -> None:
         store: ReportStore | None = None
+        staging: Staging | None = None
         while True:
             waiting, events, stops = self._take()
-            if waiting or events:
+            if waiting or events or staging is not None:
                 try:
                     if store is None:
                         store = self._open()
-                    outcomes = store.write([each.submission for each in waiting], events)
-                    self.commits += 1
+                        staging = Staging(store, self._staging) if self._staging else None
+                    submissions = [each.submission for each in waiting]
+                    if staging is None:
+                        outcomes = store.write(submissions, events)
+                    elif stops and not self._queue:
+                        outcomes = staging.write(submissions, events)
+                        staging.commit()  # an end in order loses nothing
+                    else:
+                        outcomes = staging.write(submissions, events)
+                    self.commits += bool(waiting or events)
+                    self.staged = 0 if staging is None else staging.held
                     self.is_failing = False
                     self._answer(waiting, outcomes)
                 except Exception:  # whatever it is, nobody is told that their reports are stored

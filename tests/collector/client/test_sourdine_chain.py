@@ -66,7 +66,7 @@ def test_a_page_gets_a_token_and_spends_it(page: "Page", folder: str, tmp_path: 
     ):
         page.goto(f"{folder}/vectors.json")
         answer = page.evaluate(ANSWER, [collector, issuer, WAY.fingerprint, CODES[0], WAY.labels[1]])
-        assert answer == ["token", "TypeError", {"stored": 1, "kept": 0, "dropped": []}]
+        assert answer == ["token", "TypeError", {"stored": 1, "received": 0, "kept": 0, "dropped": []}]
     store, codes = open_store(str(tmp_path / "reports.db")), CodeStore(tmp_path / "codes.db")
     assert recount(store, 1, WAY).reports == 1
     assert codes.used == 1

@@ -54,7 +54,7 @@ def passed_on(folder: Path, answer: int) -> tuple[np.ndarray, ReportStore]:
         )
         seal_batches(shuffler, question)
         (batch,) = waiting_batches(shuffler, question)
-        collector.write([Submission(1, batch.id, batch.rows.tobytes(), BodyKind.PACKED, "", True)])
+        collector.write([Submission(1, batch.id, batch.rows.tobytes(), BodyKind.PACKED, "", batch.label)])
         settle(shuffler, question, batch)
         ones = (
             int(recount(collector, 1, QUESTION).sums[1]) if run % 50 == 49 else before + int(batch.rows.sum())

@@ -29,7 +29,9 @@ def test_tokens_are_spent_under_numbers_of_their_own() -> None:
     assert Token(one.message, other.signature).spent_as == one.spent_as
 
 
-@pytest.mark.parametrize("text", ["", "00", "g" * 640, "0" * 2000, "AB" * 320, "ab" * 320 + "\n"])
+@pytest.mark.parametrize(
+    "text", ["", "00", "g" * 640, "0" * 2000, "AB" * 320, "ab" * 320 + "\n", "0" * 641, "0" * 1151]
+)
 def test_what_is_no_token(text: str) -> None:
     assert Token.from_text(text) is None
 

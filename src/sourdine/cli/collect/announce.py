@@ -58,6 +58,12 @@ def announce(
         Path | None,
         typer.Option(help="A key by 'collect token-key': each report then needs a token of its own."),
     ] = None,
+    former_tokens: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="An earlier key of tokens; unspent tokens of it stay good. Not one that was stolen."
+        ),
+    ] = None,
     version: Annotated[int, typer.Option("--revision", help="Higher than that of the one it replaces.")] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Without it: beside SPEC, *.announcement.json.")
@@ -94,6 +100,7 @@ def announce(
         secret_days=secret_days,
         batch=batch,
         tokens="" if tokens is None else public_text(read_private(tokens).public_key()),
+        former_tokens=tuple(public_text(read_private(each).public_key()) for each in former_tokens or ()),
         delta=number(owner, "delta", delta, Fraction(1, 10**15), Fraction(1, 100)),
     )
     keys = [SigningKey.read(path, ask_passphrase) for path in key]

@@ -3,7 +3,7 @@
 import hashlib
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from sourdine.cli.shared import show
 from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from socket import socket
 
 StorePlace = Annotated[
     str, typer.Option("--store", help="A file, or postgresql://user@host/database for several servers.")
@@ -20,6 +23,37 @@ Proxies = Annotated[
     list[str] | None,
     typer.Option(help="The address of a proxy that says where a request came from. Only for --rate."),
 ]
+
+
+Connections = Annotated[
+    int, typer.Option(help="Connections of one address; a network has twice as many. 0: any number.")
+]
+
+MetricsPort = Annotated[
+    int | None,
+    typer.Option(help="For /metrics, on this machine alone. 0: any that is free. Without it: nowhere."),
+]
+
+StagingTime = Annotated[
+    float,
+    typer.Option(
+        "--staging",
+        help="Seconds that reports may be in memory alone, so that no log has their order; a crash loses "
+        "them. 0: each is stored before it is acknowledged.",
+    ),
+]
+
+
+def watched_port(sockets: "list[socket]", port: int | None) -> int:
+    """Listen for whoever watches a process, on the loopback; the port, or 0 without one."""
+    from sourdine.collector.processes import listen
+
+    if port is None:
+        return 0
+    sockets.append(listen("127.0.0.1", check.integer("collect", "metrics-port", port, 0, 65535)))
+    taken = int(sockets[-1].getsockname()[1])
+    show.line(f"Metrics: http://127.0.0.1:{taken}/metrics")
+    return taken
 
 
 def shared_key(path: Path) -> str:
@@ -54,6 +88,8 @@ def serve(
     ] = None,
     workers: Annotated[int, typer.Option(help="How many processes take reports.")] = 1,
     rate: Annotated[float, typer.Option(help="Requests a second from one address. 0: any number.")] = 100.0,
+    connections: Connections = 512,
+    staging: StagingTime = 0.0,
     proxy: Proxies = None,
     shuffler_secret: Annotated[
         Path | None,
@@ -94,6 +130,8 @@ def serve(
         results_port=shown,
         shuffler_key="" if shuffler_secret is None else shared_key(shuffler_secret),
         public_results=public_results,
+        most_connections=connections,
+        staging=staging,
     )
     if shuffler_secret is None and any(each.announcement.batch for each in signed):
         raise InvalidParameter(

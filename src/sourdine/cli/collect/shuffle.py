@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from sourdine.cli.collect.serve import Proxies, StorePlace, shared_key
+from sourdine.cli.collect.serve import (
+    Connections,
+    MetricsPort,
+    Proxies,
+    StagingTime,
+    StorePlace,
+    shared_key,
+    watched_port,
+)
 from sourdine.cli.shared import show
 from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.core import check
@@ -19,7 +27,7 @@ def shuffle(
     ],
     *,
     collector: Annotated[
-        str, typer.Option(help="The address of the collector, such as http://10.0.0.7:8080.")
+        str, typer.Option(help="The address of the collector, such as https://collector.example.")
     ],
     secret: Annotated[Path, typer.Option(help="A file of at least 16 secret bytes that both have.")],
     store: StorePlace = "shuffler.db",
@@ -29,6 +37,12 @@ def shuffle(
         list[str] | None, typer.Option(help="An origin whose pages may send, such as https://survey.example.")
     ] = None,
     rate: Annotated[float, typer.Option(help="Requests a second from one address. 0: any number.")] = 100.0,
+    plain_http: Annotated[
+        bool, typer.Option("--plain-http", help="Send batches over plain http beyond this machine too.")
+    ] = False,
+    connections: Connections = 512,
+    staging: StagingTime = 0.0,
+    metrics_port: MetricsPort = None,
     proxy: Proxies = None,
 ) -> None:
     """Take reports in place of a collector, and pass on batches of them, mixed and with nothing else.
@@ -38,7 +52,7 @@ def shuffle(
     one a day after the question has closed is dropped.
 
     Example: sourdine collect shuffle coffee.announcement.json --secret pair.key
-    --collector http://10.0.0.7:8080
+    --collector https://collector.example
     """
     try:
         from sourdine.collector.processes import listen, run
@@ -49,6 +63,7 @@ def shuffle(
         ) from None
     from sourdine.collector.announcement import SignedAnnouncement
     from sourdine.collector.settings import CollectorSettings
+    from sourdine.collector.shuffler.delivery import check_address
 
     signed = [SignedAnnouncement.read(path) for path in questions]
     for path, each in zip(questions, signed, strict=True):
@@ -57,16 +72,18 @@ def shuffle(
                 f"{path} does not say that its reports are shuffled. Announce it with --batch, so that "
                 "devices know, and the collector takes nothing else."
             )
-    if not collector.startswith(("http://", "https://")):
-        raise check.fail("collect shuffle", "collector", "begin with http:// or https://", collector)
+    sockets = [listen(host, check.integer("collect shuffle", "port", port, 0, 65535))]
     settings = CollectorSettings(
         store=store,
         origins=tuple(origin or ()),
         rate=rate,
-        collector=collector.rstrip("/"),
+        collector=check_address(collector, plain_http=plain_http),
         shuffler_key=shared_key(secret),
+        plain_http=plain_http,
+        most_connections=connections,
+        staging=staging,
+        results_port=watched_port(sockets, metrics_port),
     )
-    sockets = [listen(host, check.integer("collect shuffle", "port", port, 0, 65535))]
     there = settings.open_store()
     for each in signed:
         there.register(each)

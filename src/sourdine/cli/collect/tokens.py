@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli.collect.serve import Proxies
+from sourdine.cli.collect.serve import Connections, MetricsPort, Proxies, watched_port
 from sourdine.cli.shared import show
 from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.cli.shared.parse import AsJson, lines_of
@@ -51,7 +51,12 @@ def token_key(
 def issue(
     question: Annotated[Path, typer.Argument(help="The announcement, made with --tokens.")],
     *,
-    key: Annotated[Path, typer.Option(help="The private key that 'token-key' wrote.")],
+    key: Annotated[
+        list[Path],
+        typer.Option(
+            help="The private key that 'token-key' wrote; after a change of keys the earlier ones too."
+        ),
+    ],
     codes: Annotated[Path, typer.Option(help="One code per line, each for one person that you know.")],
     used: Annotated[Path, typer.Option(help="Where digests of used codes are kept.")] = Path("codes.db"),
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
@@ -60,6 +65,8 @@ def issue(
         list[str] | None, typer.Option(help="An origin whose pages may ask, such as https://survey.example.")
     ] = None,
     rate: Annotated[float, typer.Option(help="Requests a second from one address. 0: any number.")] = 10.0,
+    connections: Connections = 512,
+    metrics_port: MetricsPort = None,
     proxy: Proxies = None,
 ) -> None:
     """Give one token for each code, signed blindly: a spent token cannot be linked to its code.
@@ -80,10 +87,11 @@ def issue(
     from sourdine.collector.tokens.blind import public_text
 
     announcement = SignedAnnouncement.read(question).announcement
-    private = read_private(key)
-    if public_text(private.public_key()) != announcement.tokens:
+    private = {public_text(each.public_key()): each for each in map(read_private, key)}
+    if set(private) != set(announcement.token_keys):
         raise InvalidParameter(
-            f"{key} is not the key that {question} announces for tokens. Announce it with --tokens {key}."
+            f"The keys are not those that {question} announces for tokens. "
+            "Give --key for each of its --tokens and --former-tokens, and for no other."
         )
     sockets = [listen(host, check.integer("collect issue", "port", port, 0, 65535))]
     there = CodeStore(used)
@@ -92,9 +100,12 @@ def issue(
     where = f"[{host}]" if ":" in host else host
     show.line(f"Issuing on http://{where}:{sockets[0].getsockname()[1]}")
     sys.stdout.flush()  # whoever waits for this through a pipe waits no longer
-    keys = {announcement.fingerprint: private}
+    keys = {announcement.fingerprint: [private[each] for each in announcement.token_keys]}
+    settings = IssuerSettings(
+        used, keys, tuple(origin or ()), rate, connections, watched_port(sockets, metrics_port)
+    )
     with HEARTBEAT.quiet():
-        run(IssuerSettings(used, keys, tuple(origin or ()), rate), sockets, proxies=proxy or ())
+        run(settings, sockets, proxies=proxy or ())
 
 
 def read_private(path: Path) -> "RSAPrivateKey":

@@ -95,13 +95,15 @@ function tellSent(question, answer, { body, id, row, earlier }) {
 }
 
 async function tellState(client, sending) {
-  const { dropped } = await sending;
+  const { dropped, received } = await sending;
   const waiting = (await client.waiting()).length;
   at("state").textContent = dropped.length
     ? "The collector did not take the report. It is gone, and nothing was counted."
     : waiting
       ? "Kept on this device: it is sent when there is a connection."
-      : "Sent, and stored by the collector.";
+      : received
+        ? "Sent, and received by the collector."
+        : "Sent, and stored by the collector.";
 }
 
 async function start() {

@@ -2,7 +2,8 @@
 export class SourdineError extends Error {
   readonly code:
     | "refused" | "changed" | "signature" | "price" | "oracle" | "older" | "unknown"
-    | "no-storage" | "insecure" | "closed" | "answered" | "waiting" | "full" | "token" | "budget";
+    | "no-storage" | "insecure" | "closed" | "answered" | "waiting" | "full" | "token" | "budget"
+    | "batch";
 }
 
 /** A specification as `sourdine local spec` writes it. */
@@ -28,6 +29,7 @@ export interface Announcement {
   readonly closes: string;
   readonly period: "day" | "week" | "month" | "whole";
   readonly retention: number;
+  readonly shuffle?: { readonly batch: number; readonly delta: string };
   readonly secret_days: number;
   readonly answers: number;
   /** Through a shuffler, in batches of so many reports at least. */
@@ -53,6 +55,8 @@ export interface Terms {
   readonly requireSignature?: boolean;
   /** Refuse a question that costs a device more than this epsilon in all. */
   readonly mostEpsilon?: number | null;
+  /** Refuse a question whose reports are mixed among fewer than this. */
+  readonly leastBatch?: number;
 }
 
 export class Question {
@@ -126,10 +130,14 @@ export interface Submission {
 export interface WaitingSubmission extends Submission {
   readonly identity: string;
   readonly period: Announcement["period"];
+  readonly closes?: string;
+  readonly leastBatch?: number;
 }
 
 export interface Sending {
   readonly stored: number;
+  /** Reports that the collector has in memory, and not on the disk yet. */
+  readonly received: number;
   readonly kept: number;
   readonly dropped: readonly { readonly id: string; readonly status: number }[];
 }

@@ -1009,7 +1009,7 @@ function planOf(thresholds) {
  * `signature` of the question says what became of that: "verified"; "unsupported" where this browser cannot check
  * Ed25519, which is refused if `requireSignature`; "none" where no key was pinned.
  */
-export async function openAnnouncement(file, { pins = [], requireSignature = false, mostEpsilon = null } = {}) {
+export async function openAnnouncement(file, { pins = [], requireSignature = false, mostEpsilon = null, leastBatch = 0 } = {}) {
   if (file?.format !== "sourdine announcement 1" || typeof file.announcement !== "string") {
     throw new SourdineError("This is no announcement of a question. Get it from the collector again.");
   }
@@ -1031,6 +1031,9 @@ export async function openAnnouncement(file, { pins = [], requireSignature = fal
   }
   if (mostEpsilon !== null && !(Math.max(told, price) <= mostEpsilon)) {
     throw new SourdineError(`The question costs more than epsilon ${mostEpsilon} in all. Answer nothing.`, "price");
+  }
+  if (leastBatch > 0 && !((body.shuffle?.batch ?? 0) >= leastBatch)) {
+    throw new SourdineError(`Reports are mixed among fewer than ${leastBatch}. Answer nothing.`, "batch");
   }
   return question;
 }
@@ -1230,18 +1233,27 @@ async function encodedMessage(message, bits, salt) {
   return joined(block, digest384, Uint8Array.of(188));
 }
 
+const spkiOf = (key) => Uint8Array.from(key.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+
+/** The public key of tokens that an announcement states in hexadecimal digits. */
+async function tokenKey(key) {
+  try {
+    return await SUBTLE.importKey("spki", spkiOf(key), { name: "RSA-PSS", hash: "SHA-384" }, true, ["verify"]);
+  } catch {
+    throw new SourdineError("The question's key of tokens is none of RSA. Get the question again.", "token");
+  }
+}
+
+/** The name by which an issuer knows which of its keys a token was drawn for. */
+const keyName = async (key) => hex(new Uint8Array(await SUBTLE.digest("SHA-256", spkiOf(key)))).slice(0, 16);
+
 /** A token on its way: `blinded` goes to the issuer, all else stays here. */
 export class TokenRequest {
   /** `given` has the prepared message, the salt and the inverse of the blinding, where a test gives them. */
   static async draw(key, given = {}) {
     const request = new TokenRequest();
     const random = (size) => globalThis.crypto.getRandomValues(new Uint8Array(size));
-    const spki = Uint8Array.from(key.match(/../g) ?? [], (pair) => parseInt(pair, 16));
-    try {
-      request.key = await SUBTLE.importKey("spki", spki, { name: "RSA-PSS", hash: "SHA-384" }, true, ["verify"]);
-    } catch {
-      throw new SourdineError("The question's key of tokens is none of RSA. Get the question again.", "token");
-    }
+    request.key = await tokenKey(key);
     const { n, e } = await SUBTLE.exportKey("jwk", request.key);
     const plain = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (one) => one.charCodeAt(0));
     const modulus = number(plain(n)), bits = bitLength(modulus), length = Math.ceil(bits / 8);
@@ -1330,6 +1342,18 @@ const noStore = () =>
   );
 
 const MOST_WAITING = 1000;
+const LATE_DAYS = 8; // after a question has closed, when no collector takes a report of it
+/** What a collector says of a submission that it will never take. */
+const FINAL = new Set([
+  "another-question", "closed", "conflict", "empty", "encoding", "large", "no-report", "one-report", "shape", "token", "type",
+]);
+
+/** The digest of a submission's id by which a collector's answers are known. */
+async function answerTag(id) {
+  const digest = await SUBTLE.digest("SHA-256", joined(TEXT.encode("sourdine answer\0"), unhex(id, 16)));
+  return hex(new Uint8Array(digest)).slice(0, 32);
+}
+
 const DAY = 86_400_000;
 const today = (now) => new Date(now).toISOString().slice(0, 10);
 
@@ -1345,7 +1369,8 @@ function periodOf(period, now) {
 /** Answers questions of one collector, keeps what could not be sent, and sends it again. */
 export class Client {
   static async open({
-    collector, pins = [], requireSignature = false, mostEpsilon = null, budget = null, database = "sourdine",
+    collector, pins = [], requireSignature = false, mostEpsilon = null, leastBatch = 0, budget = null,
+    database = "sourdine",
   }) {
     if (!SUBTLE) {
       throw new SourdineError(
@@ -1356,7 +1381,7 @@ export class Client {
     }
     const client = new Client();
     client.collector = new URL(collector, globalThis.location?.href).href.replace(/\/$/, "");
-    client.terms = { pins, requireSignature, mostEpsilon };
+    client.terms = { pins, requireSignature, mostEpsilon, leastBatch };
     client.budget = budget;
     client.store = await Store.open(database);
     client.retryAt = 0;
@@ -1451,7 +1476,8 @@ export class Client {
       body: question.line(sentRow),
     };
     devices.put({ ...rest, name: question.name, each, paid, tags, standing, period });
-    queue.put({ ...submission, ...(token ? { token } : {}), identity, period: terms.period });
+    const { leastBatch } = this.terms, least = leastBatch > 0 ? { leastBatch } : {};
+    queue.put({ ...submission, ...least, ...(token ? { token } : {}), identity, period: terms.period, closes: terms.closes });
     return { ...submission, row: hex(sentRow), earlier };
   }
 
@@ -1468,17 +1494,31 @@ export class Client {
       const kept = await asked(devices.get(question.identity));
       if (kept.request || kept.token) return kept.request;
       const { message, inverse, modulus, length, blinded, saltLength } = fresh;
-      devices.put({ ...kept, request: { message, inverse, modulus, length, blinded, saltLength } });
-      return fresh;
+      const drawn = { message, inverse, modulus, length, blinded, saltLength, spki: key };
+      devices.put({ ...kept, request: drawn });
+      return drawn;
     });
     if (!request) return;
     const place = `${new URL(issuer, globalThis.location?.href).href.replace(/\/$/, "")}/v1/questions/${question.fingerprint}/tokens`;
     const answer = await fetch(place, {
       method: "POST", body: request.blinded, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store",
-      headers: { "Content-Type": "application/octet-stream", Authorization: `Bearer ${code}` },
+      redirect: "error",
+      headers: {
+        "Content-Type": "application/octet-stream",
+        Authorization: `Bearer ${code}`,
+        "Sourdine-Token-Key": await keyName(request.spki ?? key),
+      },
     });
+    const refusal = answer.ok ? null : await answer.json().catch(() => null);
+    if (answer.status === 400 && refusal?.error === "key") { // drawn for a key that is out of use, and no code was used
+      await this.store.change(async (devices) => {
+        const { request: _, ...kept } = await asked(devices.get(question.identity));
+        devices.put(kept);
+      });
+      throw new SourdineError("The key of tokens was changed. Get the question and the token again.", "token");
+    }
     if (!answer.ok) throw new SourdineError("The issuer gave no token: the code is none, or was used elsewhere.", "token");
-    const asNew = Object.assign(new TokenRequest(), request, { key: fresh.key });
+    const asNew = Object.assign(new TokenRequest(), request, { key: await tokenKey(request.spki ?? key) });
     const token = await asNew.finish(new Uint8Array(await answer.arrayBuffer()));
     await this.store.change(async (devices) => {
       const { request: _, ...kept } = await asked(devices.get(question.identity));
@@ -1539,9 +1579,10 @@ export class Client {
   }
 
   async sendAll() {
-    const outcome = { stored: 0, kept: 0, dropped: [] };
+    const outcome = { stored: 0, received: 0, kept: 0, dropped: [] };
     for (const submission of await this.waiting()) {
-      const status = await this.post(submission);
+      const { closes } = submission, isLate = closes && today(Date.now() - LATE_DAYS * DAY) > closes;
+      const status = await this.post(submission) ?? (isLate ? 410 : null); // nobody will ever take it
       if (status === null) {
         outcome.kept += 1;
         continue;
@@ -1551,14 +1592,21 @@ export class Client {
         if (kept && status < 300) devices.put({ ...kept, period: periodOf(submission.period, Date.now()) });
         await asked(queue.delete(submission.id));
       });
-      if (status < 300) outcome.stored += 1;
+      if (status === 202) outcome.received += 1;
+      else if (status < 300) outcome.stored += 1;
       else outcome.dropped.push({ id: submission.id, status });
     }
     return outcome;
   }
 
-  /** The status that settles a submission, or null where it has to be sent again. */
-  async post({ id, url, body, token }) {
+  /**
+   * The status that settles a submission, or null where it has to be sent again.
+   *
+   * A proxy, a login page and a filter answer 200, 401, 403, 404 and 413 as well as a collector does. So an answer settles
+   * a submission only if it has the digest of its id, which whoever made the answer must have read, and says one of the
+   * words that are final. Otherwise report and token stay.
+   */
+  async post({ id, url, body, token, leastBatch }) {
     if (Date.now() < this.retryAt) return null;
     try {
       const answer = await fetch(url, {
@@ -1567,9 +1615,19 @@ export class Client {
         credentials: "omit",
         referrerPolicy: "no-referrer",
         cache: "no-store",
-        headers: { "Content-Type": "text/plain", "Idempotency-Key": id, ...(token && { "Sourdine-Token": token }) },
+        redirect: "error",
+        headers: {
+          "Content-Type": "text/plain",
+          "Idempotency-Key": id,
+          ...(token && { "Sourdine-Token": token }),
+          ...(leastBatch && { "Sourdine-Least-Batch": String(leastBatch) }),
+        },
       });
-      if (answer.status !== 408 && answer.status !== 429 && answer.status < 500) return answer.status;
+      const told = await answer.json().catch(() => null);
+      if (told?.answer === await answerTag(id)) {
+        const { status } = answer, isTaken = [200, 201, 202].includes(status) && told.error === undefined;
+        if (isTaken || (status >= 400 && FINAL.has(told.error))) return status;
+      }
       const seconds = Math.min(Math.max(Number(answer.headers.get("Retry-After")) || 1, 1), 3600);
       this.retryAt = Date.now() + seconds * 1000 * (1 + Math.random());
     } catch {

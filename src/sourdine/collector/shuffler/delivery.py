@@ -1,75 +1,219 @@
-"""Batches on their way: made when reports are enough, sent until the collector has them, then forgotten."""
+"""Batches on their way: made when reports are enough, sent until the collector's receipt, then forgotten."""
 
-import urllib.error
-import urllib.request
+import http.client
+import json
+import logging
+import secrets
+import ssl
 from datetime import date, timedelta
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from sourdine.collector.period import LATE
+from sourdine.collector.receipt import (
+    BATCH_HEADER,
+    MAC_HEADER,
+    RECEIPT_HEADER,
+    BatchLabel,
+    SharedKey,
+    same,
+)
 from sourdine.collector.settings import CollectorSettings
-from sourdine.collector.shuffler.batches import Batch, drop_rest, seal_batches, settle, waiting_batches
+from sourdine.collector.shuffler.batches import (
+    Batch,
+    catch_up,
+    drop_rest,
+    forget_keys,
+    seal_batches,
+    settle,
+    waiting_batches,
+)
 from sourdine.collector.store import ReportStore, StoredQuestion
 from sourdine.collector.submission import BodyKind
+from sourdine.core.errors import InvalidParameter
 
-HEADER = "Sourdine-Shuffler"
-"""By what a collector knows its shuffler: a secret that both have."""
+LOG = logging.getLogger("sourdine.collector")
+STATE_PATH = "/v1/shuffler"
 _TIME = 60.0  # seconds that a collector may take
 _HAS = (200, 201)
+_MOST_ANSWER = 1 << 28
 _GRACE = timedelta(days=1)  # after a question has closed: a clock may be a day ahead
 
 
 class DeliveryFailed(Exception):
-    """A collector did not take a batch: it is sent again later. The status says why; 0: no answer."""
+    """A batch without a receipt: it is sent again later. The status says why; 0: no answer."""
 
-    def __init__(self, status: int) -> None:
-        super().__init__(f"status {status}")
+    def __init__(self, status: int, reason: str = "") -> None:
+        super().__init__(f"status {status}{reason and ', '}{reason}")
         self.status = status
 
 
-def pass_on(settings: CollectorSettings, store: ReportStore, day: date) -> int:
+def check_address(address: str, *, plain_http: bool) -> str:
+    """Check the address of a collector: https, or http on this machine, or anywhere if that was asked for."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        raise InvalidParameter(
+            "The address of the collector must be a scheme and a host. "
+            "Give one such as https://collector.example."
+        )
+    if parts.scheme == "http" and not plain_http and not is_loopback(parts.hostname):
+        raise InvalidParameter(
+            "The address of the collector is plain http beyond this machine, where all on the way can read "
+            "batches. Give an https address, or say --plain-http if a tunnel protects it."
+        )
+    return address.rstrip("/")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+class CollectorLink:
+    """The way to a collector: without redirects and the environment's proxies, every answer proven."""
+
+    def __init__(self, settings: CollectorSettings) -> None:
+        self._address = urlsplit(check_address(settings.collector, plain_http=settings.plain_http))
+        self._key = SharedKey(settings.shuffler_key)
+        self.is_synchronised = False
+        """Whether the collector has said, since this process began, which seals it has."""
+        self.epoch: bytes | None = None
+        self.delivered, self.failed = 0, 0
+
+    def _post(self, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, str, bytes]:
+        host, port = self._address.hostname or "", self._address.port
+        connection = (
+            http.client.HTTPConnection(host, port, timeout=_TIME)
+            if self._address.scheme == "http"
+            else http.client.HTTPSConnection(host, port, timeout=_TIME, context=ssl.create_default_context())
+        )
+        try:
+            connection.request("POST", self._address.path.rstrip("/") + path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.headers.get(RECEIPT_HEADER, ""), answer.read(_MOST_ANSWER)
+        except (OSError, http.client.HTTPException):
+            return 0, "", b""
+        finally:
+            connection.close()
+
+    def send(self, question: StoredQuestion, batch: Batch) -> None:
+        """Send a batch, and return once the collector's receipt covers just its content."""
+        fingerprint, body, label = question.question.fingerprint, batch.body, batch.label.to_text()
+        status, receipt, _ = self._post(
+            f"/v1/questions/{fingerprint}/reports",
+            body,
+            {
+                "Idempotency-Key": batch.id.hex(),
+                "Content-Type": str(BodyKind.PACKED),
+                BATCH_HEADER: label,
+                MAC_HEADER: self._key.batch_mac(fingerprint, label, body),
+            },
+        )
+        if status not in _HAS:
+            self.failed += 1
+            raise DeliveryFailed(status)
+        epoch = self._key.confirmed_epoch(receipt, fingerprint, batch.label, body)
+        if epoch is None:
+            self.failed += 1
+            raise DeliveryFailed(status, "without a receipt of the collector")
+        self.delivered += 1
+
+    def synchronise(self, store: ReportStore) -> None:
+        """Ask the collector which seals of this store it has, before any report is taken or sealed.
+
+        A store that was put back from a backup learns of what was delivered after it.
+        """
+        identity = store.identity()
+        questions = {
+            each.question.fingerprint: each
+            for each in store.questions()
+            if any(one.announcement.batch for one in store.revisions(each.number).values())
+        }
+        asked = {name: store.seals(each.number).seals for name, each in questions.items()}
+        body = json.dumps({"store": identity.epoch.hex(), "questions": asked}).encode()
+        nonce = secrets.token_hex(16)
+        status, mac, answer = self._post(
+            STATE_PATH,
+            body,
+            {
+                "Idempotency-Key": nonce,
+                "Content-Type": "application/json",
+                MAC_HEADER: self._key.state_mac(nonce, body),
+            },
+        )
+        if status not in _HAS or not same(mac, self._key.state_answer_mac(nonce, answer)):
+            raise DeliveryFailed(status, "without an answer that the collector signed")
+        found = json.loads(answer)
+        self.epoch = bytes.fromhex(found["epoch"])
+        for name, known in found["questions"].items():
+            question = questions[name]
+            dropped = catch_up(store, question, _known(identity.epoch, known["batches"]))
+            if known["batches"]:
+                LOG.warning(
+                    "The store was put back from a backup. The collector has %d later batches; %d waiting "
+                    "reports are counted there, and were removed.",
+                    len(known["batches"]),
+                    dropped,
+                )
+            missing = store.seals(question.number).delivered - int(known["reports"])
+            if missing > 0 and not question.closed:
+                LOG.warning(
+                    "The collector has %d reports less than it gave receipts for. Its store was put back "
+                    "from a backup.",
+                    missing,
+                )
+        self.is_synchronised = True
+
+
+def _known(store: bytes, batches: list[dict[str, str]]) -> list[tuple[BatchLabel, bytes]]:
+    found = []
+    for each in batches:
+        label = BatchLabel.from_text(each["label"])
+        if label is not None and label.store == store:
+            found.append((label, bytes.fromhex(each["digests"])))
+    return found
+
+
+def pass_on(
+    settings: CollectorSettings, store: ReportStore, day: date, link: CollectorLink | None = None
+) -> int:
     """Make and send batches of all questions that have enough reports; how many were taken.
 
     When a question is over since a day, what is left of it is too little to be a batch, and is dropped.
     Batches that were refused or not answered are sent again for some days, and hold up nobody else's.
     """
+    link = CollectorLink(settings) if link is None else link
+    if not link.is_synchronised:
+        link.synchronise(store)
     taken, failed = 0, None
     for question in store.questions():
-        if not question.signed.announcement.batch:
+        revisions = {version: each.announcement for version, each in store.revisions(question.number).items()}
+        if not any(each.batch for each in revisions.values()):
             continue
         seal_batches(store, question)
-        closes = question.signed.announcement.closes
+        closes = max(each.closes for each in revisions.values())
         for batch in waiting_batches(store, question):
             try:
-                _send(settings, question, batch)
+                link.send(question, batch)
                 taken += 1
             except DeliveryFailed as problem:
                 failed = problem
                 if day <= closes + LATE:
                     continue
+                LOG.error(
+                    "The collector has not taken a batch of %d reports in time; it is removed.",
+                    batch.label.reports,
+                )
+                settle(store, question, batch, delivered=False)
+                continue
             settle(store, question, batch)
         if question.closed or day > closes + _GRACE:
             drop_rest(store, question)
+        if day > closes + LATE:
+            forget_keys(store, question, day.isoformat())
     if failed is not None:
         raise failed
     return taken
-
-
-def _send(settings: CollectorSettings, question: StoredQuestion, batch: Batch) -> None:
-    request = urllib.request.Request(
-        f"{settings.collector}/v1/questions/{question.question.fingerprint}/reports",
-        data=batch.rows.tobytes(),
-        headers={
-            "Idempotency-Key": batch.id.hex(),
-            "Content-Type": str(BodyKind.PACKED),
-            HEADER: settings.shuffler_key,
-        },
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=_TIME) as answer:
-            status = int(answer.status)
-    except urllib.error.HTTPError as problem:
-        status = problem.code
-        problem.close()
-    except (OSError, TimeoutError):
-        status = 0
-    if status not in _HAS:
-        raise DeliveryFailed(status)

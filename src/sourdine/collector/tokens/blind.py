@@ -43,6 +43,11 @@ def public_text(key: rsa.RSAPublicKey) -> str:
     return key.public_bytes(serialization.Encoding.DER, form).hex()
 
 
+def key_name(key: rsa.RSAPublicKey) -> str:
+    """Return the name by which an issuer knows which of its keys a token was drawn for."""
+    return hashlib.sha256(bytes.fromhex(public_text(key))).hexdigest()[:16]
+
+
 def read_public(text: str) -> rsa.RSAPublicKey:
     """A public key of an announcement, if it is one for tokens."""
     try:

@@ -11,7 +11,7 @@ from sourdine.collector.tokens.blind import PREFIX, BlindMessage, blind, finaliz
 
 HEADER = "Sourdine-Token"
 NONCE = 32
-_TEXT = re.compile(f"([0-9a-f]{{{2 * (PREFIX + NONCE)}}})([0-9a-f]{{512,1024}})")
+_TEXT = re.compile(f"([0-9a-f]{{{2 * (PREFIX + NONCE)}}})((?:[0-9a-f]{{2}}){{256,512}})")  # whole bytes
 _KEY = 16  # bytes by which a token that was spent is known
 
 
