@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,6 +52,28 @@ def test_every_form_gives_the_same_examples(form: str) -> None:
     assert examples.size == 6
     inputs, targets = examples.batch(np.array([4, 1]))
     assert inputs.tolist() == X[[4, 1]].tolist()
+    assert targets.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda each: (each, [0, 1] * 4),
+        lambda each: ([row.tolist() for row in each], [0, 1] * 4),
+        lambda each: {"x": each, "labels": [0, 1] * 4},
+    ],
+)
+def test_inputs_of_unequal_length_are_refused_without_their_number(form: Any) -> None:
+    """numpy's own message has the number of examples."""
+    with pytest.raises(InvalidParameter, match="one shape") as refused:
+        examples_of(form([torch.zeros(3 + place % 2) for place in range(8)]))
+    assert "8" not in str(refused.value)
+
+
+def test_a_list_of_pairs_is_a_list_of_examples() -> None:
+    pairs = [(torch.full((3,), float(place)), place % 2) for place in range(8)]
+    inputs, targets = examples_of(pairs).batch(np.array([2, 5]))
+    assert inputs.tolist() == [[2.0] * 3, [5.0] * 3]
     assert targets.tolist() == [0, 1]
 
 

@@ -66,6 +66,12 @@ class Examples(ABC):
         return tuple(_random((count, *each.shape[1:]), each.dtype, source) for each in self.like())
 
 
+_ONE_SHAPE = (
+    "The examples of the data must all have one shape. Pad or cut each to a stated length, and not to that "
+    "of others in its batch, which would make one depend on them."
+)
+
+
 class Tensors(Examples):
     """Examples in tensors or arrays of equal length."""
 
@@ -109,10 +115,7 @@ class Items(Examples):
     def batch(self, places: Indices) -> Batch:
         each = [self._one(int(place)) for place in places]
         if len({tuple(part.shape for part in one) for one in each}) != 1:
-            raise InvalidParameter(
-                "The examples of the data must all have one shape. Pad or cut each to a stated length, and "
-                "not to that of others in its batch, which would make one depend on them."
-            )
+            raise InvalidParameter(_ONE_SHAPE)
         return tuple(torch.cat(parts) for parts in zip(*each, strict=True))
 
     def fitting(self, places: Indices) -> tuple[Batch, Tensor | None]:
@@ -231,9 +234,14 @@ def batch_of(data: object) -> int | None:
 
 
 def _gives_items(data: object, collate: Collate | None) -> TypeGuard[SizedItems]:
-    """Whether something is asked for items by number: a list of dicts, or a data set of another library."""
+    """Return whether data are read item by item: a list of dicts or pairs, or a data set of another library.
+
+    A list of tuples is a list of examples, as torch's DataLoader takes it. A tuple of two has all inputs and
+    all targets.
+    """
     if isinstance(data, tuple | list):
-        return bool(data) and (collate is not None or isinstance(data[0], Mapping))
+        pairs = isinstance(data, list) and bool(data) and isinstance(data[0], tuple)
+        return bool(data) and (collate is not None or pairs or isinstance(data[0], Mapping))
     if isinstance(data, str | bytes | np.ndarray | Tensor):
         return False
     return hasattr(data, "__len__") and hasattr(data, "__getitem__") and not hasattr(data, "dtypes")
@@ -277,7 +285,10 @@ def _mapping(batch: object) -> Mapping[str, object]:
 
 
 def _tensor(values: ArrayLike) -> Tensor:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # numpy's message has the number of examples, which is private
+        raise InvalidParameter(_ONE_SHAPE) from None
     if array.dtype.kind not in "biuf":
         raise check.fail("fit", "data", "hold numbers", array.dtype)
     if array.dtype.kind in "iu" and array.dtype != np.uint8:

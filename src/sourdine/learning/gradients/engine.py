@@ -169,9 +169,9 @@ class Engine:
             missing = sorted(set(self._layers) - set(parts))
             if strict and missing:
                 raise InvalidParameter(
-                    f"The parameter '{missing[0]}' took no part in the loss, so it would not be trained. Its "
-                    "layer was not called as a module, or what it gave was not used. Call it and use what it "
-                    "gives, or freeze it with requires_grad_(False)."
+                    f"The parameter '{missing[0]}' took no part in the loss: its layer was not called as a "
+                    "module, or its output was not used. Use its output (that of an expert which few inputs "
+                    "reach on all of them, with a weight of 0), or freeze it if no input ever reaches it."
                 )
             return {name: together(parts[name]) for name in self._layers if name in parts}
 
