@@ -16,7 +16,7 @@ SCHEMA = Schema.read({"site": {"type": "category", "keys": ["n", "s", "e", "w"]}
 ONE = PrivacyUnit(column="who", max_rows=1, max_groups=1)
 
 
-@pytest.mark.parametrize(("first", "second"), [(0.0, -0.0), (math.nan, -math.nan)])
+@pytest.mark.parametrize(("first", "second"), [(0.0, -0.0)])
 @pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
 def test_which_groups_it_counts_in_does_not_hang_on_the_order(first: float, second: float, kind: str) -> None:
     connection = duckdb.connect()
@@ -35,6 +35,14 @@ def test_which_groups_it_counts_in_does_not_hang_on_the_order(first: float, seco
         assert numbers == [numbers[0]] * 4
         found.append(numbers[0])
     assert len(set(map(str, found))) > 1  # the secret decides
+
+
+@pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
+def test_nan_is_no_unit_whatever_its_sign(kind: str) -> None:
+    asked = f"SELECT CAST(unnest([?, ?, 1.0]) AS {kind}) AS who, 'n' AS site"
+    relation = duckdb.connect().sql(asked, params=[math.nan, -math.nan])
+    source = open_source(relation, SCHEMA, ["who"])
+    assert quality_counts(source, (), unit=ONE, bits=SeededBits(1)) == (1,)
 
 
 FAR = [0, 1, 2**63 - 1, -(2**63), 1 - 2**63, 2**62, -(2**62), 2**53]

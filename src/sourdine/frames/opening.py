@@ -19,7 +19,7 @@ from sourdine.frames.cells.places import number_name, place_name
 from sourdine.frames.columns import Integer, Real
 from sourdine.frames.engines.closed import closed_connection
 from sourdine.frames.engines.connections import Connections, Database
-from sourdine.frames.engines.engine import InDuckDB
+from sourdine.frames.engines.engine import VIEW, InDuckDB
 from sourdine.frames.engines.spark import InSpark, is_spark
 from sourdine.frames.expression import code_name
 from sourdine.frames.files import TEXT, Files, Where, find_files, is_where, with_plain_columns
@@ -154,7 +154,7 @@ def _files(files: Files, schema: Schema, others: Sequence[str], text: TextFormat
                 [name for name, each in schema.columns.items() if isinstance(each, Date | Datetime)]
             )
             relation = connection.sql(parquet.relation(wanted, others))
-            relation.create_view(InDuckDB.name)
+            relation.create_view(VIEW)
         except duckdb.Error:
             raise unreadable(files.paths[0]) from None
         return Database(connection, relation, parquet.names)
@@ -182,7 +182,7 @@ def _text(
         def prepare() -> None:
             pieces = opened.cut()
             connection.register_filesystem(pieces)
-            connection.execute(f"CREATE VIEW {InDuckDB.name} AS {opened.relation(pieces)}")
+            connection.execute(f"CREATE VIEW {VIEW} AS {opened.relation(pieces)}")
 
         return Database(connection, connection.sql(opened.nothing()), opened.names or (), prepare=prepare)
 
@@ -206,7 +206,7 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
     import narwhals as nw
 
     if isinstance(table, duckdb.DuckDBPyRelation):
-        return Source(InDuckDB(table), schema)
+        return Source(InDuckDB(table, wanted=[*schema.columns, *others]), schema)
     wanted = list(dict.fromkeys((*schema.columns, *others)))
     try:
         frame = _known_frame(table, spark)
@@ -235,12 +235,10 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
                     "forked from that. Collect it first, or make the table here."
                 )
             connection = closed_connection()
-            connection.register(InDuckDB.name, native)
-            relation = connection.table(InDuckDB.name)
+            connection.register(VIEW, native)
+            relation = connection.table(VIEW)
             # what is registered is seen by one connection alone
-            return Database(
-                connection, relation, all_names, lend=lambda new: new.register(InDuckDB.name, native)
-            )
+            return Database(connection, relation, all_names, lend=lambda new: new.register(VIEW, native))
 
         engine = InDuckDB.of(Connections(open_database), instants)
     except nw.exceptions.DuplicateError:

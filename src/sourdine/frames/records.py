@@ -118,7 +118,4 @@ def _text(source: Source, name: str) -> str:
     if isinstance(column, Integer | Real):
         return f"CAST({steps(name, column, kind)} AS VARCHAR)"
     identity = source.unit(name)
-    plain = (
-        f"CAST({identity} AS VARCHAR) COLLATE C"  # by a collation of the table's own, unlike texts are one
-    )
-    return f"CASE WHEN NOT isnan({identity}) THEN {plain} END" if kind in ("FLOAT", "DOUBLE") else plain
+    return f"CAST({identity} AS VARCHAR) COLLATE C"  # by a collation of the table's own, unlike texts are one

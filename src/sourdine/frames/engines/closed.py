@@ -41,8 +41,8 @@ _TRUSTING = "statistics_propagation,filter_pushdown"
 """Optimizers that answer by the least and the greatest value which a file states of a column.
 
 Polars and PyArrow leave NaN out of both, though the engine sorts it above every number: a comparison would be
-decided for NaN by what other records hold. Conditions ask first whether a float is finite
-(`Dialect.compared`), which no optimizer decides that way; without these two there is nothing to decide by.
+decided for NaN by what other records hold. NaN is NULL before anything is asked of it (`Dialect.present`);
+without these two optimizers there is nothing to decide by either.
 """
 _PREFIX, _LOCK = "sourdine-spill-", "lock"
 _places = itertools.count()

@@ -31,15 +31,15 @@ _LEGIBLE = r"^[^\x00-\x1f\x7f\x{d800}-\x{dfff}]*$"
 
 _WHOSE = "CASE WHEN typeof(unit) LIKE 'TIME%' THEN CAST(hash(unit) AS VARCHAR) ELSE CAST(unit AS VARCHAR) END"
 """A unit as text, which is the same from every source; a time may be too far away to be written at all."""
-_ZERO, _ONE, _NAN = (f"CAST('{number}' AS DOUBLE)" for number in ("0.0", "1.0", "NaN"))
+_ZERO, _ONE = (f"CAST('{number}' AS DOUBLE)" for number in ("0.0", "1.0"))
 
 
 def _one_way(sql: str) -> str:
-    """A float written in one way: 0 and -0 are one unit, and so is every NaN, but as text they differ.
+    """A float written in one way: 0 and -0 are one unit, but as text they differ.
 
     Which of them stood for the unit, and so where the unit counts, would depend on the order of the table.
     """
-    return f"CASE WHEN {sql} = 0 THEN {_ZERO} WHEN isnan({sql}) THEN {_NAN} ELSE {sql} END"
+    return f"CASE WHEN {sql} = 0 THEN {_ZERO} ELSE {sql} END"
 
 
 class Dialect(ABC):
@@ -66,6 +66,14 @@ class Dialect(ABC):
     @abstractmethod
     def constant(self, text: str) -> str:
         """A text."""
+
+    @abstractmethod
+    def present(self, sql: str) -> str:
+        """A cell of floats, and NULL where it is NaN; all that is asked of floats is asked of this.
+
+        Statistics of a file leave NaN out, so an engine that decides `w > 3` by them decides it for NaN by
+        what other records hold. Of NULL they say nothing, and no engine takes it for a number.
+        """
 
     @abstractmethod
     def cast(self, sql: str, kind: str) -> str:
@@ -289,6 +297,13 @@ class DuckDB(Dialect):
 
     def constant(self, text: str) -> str:
         return "'" + text.replace("'", "''") + "'"
+
+    def present(self, sql: str) -> str:
+        # As conditions, isnan(w) and w <> 'NaN' are decided by the statistics of a file, and in DuckDB 2.0 so
+        # are isfinite(w) and its negation where a row group has one value beside NaN. Which branch of CASE is
+        # taken is not. Texts have no such statistics; they are made of what is infinite or NaN alone.
+        endless = f"TRY_CAST({sql} AS VARCHAR) IN ('inf', '-inf')"
+        return f"CASE WHEN isfinite({sql}) THEN {sql} WHEN {endless} THEN {sql} END"
 
     def cast(self, sql: str, kind: str) -> str:
         return f"TRY_CAST({sql} AS {kind})"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.engines.connections import Connections, Database
 from sourdine.frames.engines.dialect import DUCKDB, Dialect
+from sourdine.frames.engines.types import Family, family
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 SideTables = Mapping[str, Mapping[str, NDArray[Any]]]
 """Small tables of ours that go along with a question, which knows them by these names."""
 NOTHING: SideTables = {}
+VIEW = "sourdine_source"
+"""What a table is called where it is opened; floats may be NaN there."""
 _numbers = itertools.count()
 _foreign = threading.RLock()
 _Fetched = TypeVar("_Fetched")
@@ -82,14 +85,14 @@ class InDuckDB:
     """A relation of DuckDB, on connections of our own or on the one of its owner.
 
     Times of UTC that had a zone are `instants`. It may hold fewer columns than the table has; `names` are
-    those of all.
+    those of all. Those that are `wanted` may be asked about; None is for every one.
     """
 
     relation: "duckdb.DuckDBPyRelation" = field(repr=False)
     connections: Connections | None = field(default=None, repr=False)
     names: Sequence[str] = ()
     instants: frozenset[str] = frozenset()
-    name: str = "sourdine_source"
+    wanted: Sequence[str] | None = None
     process: int = field(default_factory=os.getpid, repr=False)
 
     def __post_init__(self) -> None:
@@ -101,6 +104,19 @@ class InDuckDB:
         """Return the table of a database of our own."""
         database = connections.database
         return cls(database.relation, connections, names=database.names, instants=instants)
+
+    @cached_property
+    def name(self) -> str:
+        """The table in SQL, in which no float is NaN."""
+        floats = [
+            name
+            for name, kind in self.types.items()
+            if family(kind) is Family.FLOAT and (self.wanted is None or name in self.wanted)
+        ]
+        if not floats:
+            return VIEW
+        cells = (f"{DUCKDB.present(cell)} AS {cell}" for cell in map(DUCKDB.quoted, floats))
+        return f"(SELECT * REPLACE ({', '.join(cells)}) FROM {VIEW})"
 
     @property
     def dialect(self) -> Dialect:
@@ -180,7 +196,7 @@ class InDuckDB:
         # On a connection that is not ours, what is lent is found by the names of variables where it is asked.
         # Which relations share a connection is not known, so no two of them are asked at once.
         with _foreign:
-            here = {"relation": self.relation, "name": self.name, "sql": sql}
+            here = {"relation": self.relation, "name": VIEW, "sql": sql}
             return fetch(eval("relation.query(name, sql)", tables, here))
 
 

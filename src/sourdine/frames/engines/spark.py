@@ -75,6 +75,10 @@ class Spark(Dialect):
             return f"'{text}'"
         return f"CAST(X'{text.encode('utf-8', 'replace').hex()}' AS STRING)"
 
+    def present(self, sql: str) -> str:
+        # readers of files are given plain comparisons alone, and isnan(w) is none
+        return f"CASE WHEN NOT isnan({sql}) THEN {sql} END"
+
     def cast(self, sql: str, kind: str) -> str:
         return f"try_cast({sql} AS {kind})"
 
@@ -175,12 +179,17 @@ class InSpark:
         self.name = f"sourdine_{secrets.token_hex(8)}"
         renamed = frame.toDF(*(f"{column_name(name)}_{place}" for place, name in enumerate(frame.columns)))
         columns = [
-            renamed[f"{column_name(name)}_{place}"].alias(column_name(name))
+            f"{self._cell(name, place)} AS {column_name(name)}"
             for place, name in enumerate(frame.columns)
             if name in wanted
         ]
-        renamed.select(*columns).createOrReplaceTempView(self.name)
+        renamed.selectExpr(*columns).createOrReplaceTempView(self.name)
         weakref.finalize(self, _forget, self._session, self.name).atexit = False
+
+    def _cell(self, name: str, place: int) -> str:
+        """A column of the frame by its place, since names may be alike."""
+        cell = f"{column_name(name)}_{place}"
+        return SPARK.present(cell) if family(self.types[name]) is Family.FLOAT else cell
 
     @property
     def dialect(self) -> Dialect:

@@ -67,8 +67,6 @@ def place_among_cells(source: Source, name: str) -> str:
     if family(kind) is Family.TEXT:
         blank = _NO_NUMBER if isinstance(column, Integer | Real) else BLANK
         missing += f" OR {dialect.matches(raw_text(source, name), blank)}"
-    elif family(kind) is Family.FLOAT:
-        missing += f" OR isnan({cell})"
     if isinstance(column, Integer | Real):
         number, read_as = source.number(name)
         within, below, above = sides(number, column, read_as, dialect)
