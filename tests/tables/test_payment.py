@@ -2,20 +2,24 @@
 
 import ast
 import re
+import threading
 from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sourdine
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.distance import Neighbours
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.tables.bounds import BoundsPlan, find_bounds, open_column, release_bounds
+from sourdine.tables.payment import read_again, silence
 from sourdine.tables.quality_release import QualityPlan, release_quality
 from sourdine.tables.quantiles import quantiles
 from sourdine.tables.query import Query
@@ -262,3 +266,95 @@ def test_what_nothing_pays_for_is_refused(ledger: Any, tmp_path: Path) -> None:
         with pytest.raises(InvalidParameter, match="must be paid for"):
             call()
     assert not (tmp_path / "series").exists()
+
+
+class Busy:
+    """A relation whose owner's connection is at a question that lasts until it is let go."""
+
+    def __init__(self) -> None:
+        self.connection = duckdb.connect()
+        self.go, self.there = threading.Event(), threading.Event()
+        self.connection.create_function("hold", self._hold, [duckdb.sqltypes.BIGINT], duckdb.sqltypes.BIGINT)
+        self.connection.register("lent", ROWS)
+        self.connection.execute("CREATE TABLE people AS SELECT * FROM lent")
+        self.relation = self.connection.table("people")
+        self._thread = threading.Thread(target=lambda: self.connection.execute("SELECT hold(1)").fetchall())
+
+    def _hold(self, number: int) -> int:
+        self.there.set()
+        self.go.wait(60)
+        return number
+
+    def __enter__(self) -> "Busy":
+        self._thread.start()
+        self.there.wait(60)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.go.set()
+        self._thread.join()
+        self.connection.remove_function("hold")
+
+
+waits_for_its_owner = pytest.mark.skipif(
+    not hasattr(duckdb, "ResourceInUseException"), reason="this version of DuckDB waits for the connection"
+)
+
+
+@waits_for_its_owner
+@pytest.mark.parametrize("let_go", [True, False])
+def test_a_busy_connection_is_tried_again_under_the_same_charge(let_go: bool, tmp_path: Path) -> None:
+    busy = Busy()
+    table = Table(busy.relation, unit="person", columns=columns())
+    plan = table.plan(Query("q", {"sum": "x"}), epsilon=1)
+    with ledger_of(tmp_path) as book, busy:
+        if let_go:
+            threading.Timer(0.02, busy.go.set).start()
+            table.release(plan, book, bits=SeededBits(1))
+        else:
+            with pytest.raises(SourdineError, match=r"^Another thread used .*, so there is no release"):
+                table.release(plan, book, bits=SeededBits(1))
+        assert len(list(book.history())) == 1
+
+
+@pytest.mark.parametrize(
+    ("problem", "tries"),
+    [
+        (duckdb.InterruptException("INTERRUPT Error: Interrupted!"), 4),
+        (duckdb.ConnectionException("closed"), 4),
+        (duckdb.OutOfMemoryException("a row of 731731"), 1),
+        (duckdb.ConversionException("731731"), 1),
+        (OSError("no room"), 1),
+        (KeyboardInterrupt(), 1),
+    ],
+)
+def test_only_failures_that_values_cannot_cause_are_tried_again(problem: BaseException, tries: int) -> None:
+    asked = []
+
+    def read() -> None:
+        asked.append(1)
+        raise problem
+
+    with pytest.raises(type(problem)):
+        read_again(PEOPLE.source, read)
+    assert len(asked) == tries
+    if isinstance(problem, Exception):
+        with pytest.raises(SourdineError) as told, silence("there is no release"):
+            raise problem
+        assert ("could not be read to its end" in str(told.value)) is (tries == 1)
+        assert "731731" not in str(told.value)
+
+
+def test_a_table_that_is_another_by_now_is_not_read_again(tmp_path: Path) -> None:
+    path, asked = tmp_path / "rows.parquet", []
+    pq.write_table(ROWS, path)
+    source = Table(path, unit="person", columns=columns()).source
+
+    def read() -> None:
+        asked.append(1)
+        pq.write_table(ROWS.slice(0, 50), path)
+        raise duckdb.InterruptException("stopped")
+
+    with pytest.raises(duckdb.InterruptException):
+        read_again(source, read)
+    assert asked == [1]

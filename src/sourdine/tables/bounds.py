@@ -33,7 +33,7 @@ from sourdine.frames.statistics.ranks import ranks
 from sourdine.frames.text.format import TextFormat
 from sourdine.tables.blocks import check_filled, read_blocks
 from sourdine.tables.measurements.measurement import EACH_RECORD
-from sourdine.tables.payment import admit, paid
+from sourdine.tables.payment import admit, paid, read_again
 from sourdine.tables.quantiles.histogram import ThresholdHistogram
 from sourdine.tables.specification import NO_QUERIES, Specification
 
@@ -263,13 +263,16 @@ def release_bounds(
 def _bounds_of(plan: BoundsPlan, source: Source, bits: Bits) -> tuple[int, int] | tuple[float, float]:
     """Both ends; the lower is the upper end of what has its sign changed."""
     ladder, mechanism = LADDERS[plan.kind], plan.mechanism
-    values = ranks(
+    values = read_again(
         source,
-        by=(),
-        value=ladder.place(source, plan.column),
-        unit=plan.unit,
-        bits=bits,
-        places=ladder.places,
+        lambda: ranks(
+            source,
+            by=(),
+            value=ladder.place(source, plan.column),
+            unit=plan.unit,
+            bits=bits,
+            places=ladder.places,
+        ),
     )[()]
     assert isinstance(values, CountedValues)
     upper = ladder.below(int(mechanism.sample(values, bits)[0]))

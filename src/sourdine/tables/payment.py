@@ -4,10 +4,11 @@ Every function that takes a plan and a table calls `admit` before it reads a rec
 through `charge`. A table that was opened with wider bounds moves further than its plan pays for.
 """
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
 from sourdine.accounting.ledger.address import Address
@@ -17,9 +18,14 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.randomness.bits import Bits
 from sourdine.core.text.notation import either, setting
+from sourdine.frames.engines.engine import failure_of
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
+
+_PAUSES = (0.01, 0.1, 1.0)
+"""Seconds before a table is read again; who uses its connection for longer uses it all the time."""
+T = TypeVar("T")
 
 
 class Protection(Protocol):
@@ -126,10 +132,11 @@ def charge(
 
 @contextmanager
 def silence(missing: str) -> Iterator[None]:
-    """While records are read, whatever goes wrong is told in the same sentences.
+    """While records are read, replace errors of engines, drivers and decoders by sentences of our own.
 
-    Engines, drivers and decoders raise errors of many kinds, and some name a byte or a value. Errors of our
-    own speak of declarations alone and pass.
+    Some of them name a byte or a value, and their kind may depend on records. So there is one sentence for
+    all that values can cause, and one for each `Failure` that they cannot. Errors of our own speak of
+    declarations alone and pass.
 
     >>> with silence("there is no release"):
     ...     raise UnicodeDecodeError("utf-8", b"secret", 0, 1, "bad")
@@ -140,12 +147,37 @@ def silence(missing: str) -> Iterator[None]:
         yield
     except SourdineError:
         raise
-    except Exception:
+    except Exception as problem:
+        failure = failure_of(problem)
+        if failure is not None:
+            raise SourdineError(
+                f"{failure.value}, so {missing}. What was charged stays charged: let nothing else use, "
+                "interrupt or close it while the table is read."
+            ) from None
         raise SourdineError(
             f"The table could not be read to its end, so {missing}. What was charged stays charged, since "
             "part of the table was seen. Check that its file is whole and that the disk has room; on Spark, "
             "that the driver takes an answer with a row for each group (spark.driver.maxResultSize)."
         ) from None
+
+
+def read_again(source: Source, read: Callable[[], T]) -> T:
+    """Read a table under a charge that is made, and again if a `Failure` prevents it, at most three times.
+
+    Call it before any noise of the charge is drawn: what failed has shown nothing but its class, which no
+    value decides, so reading again reveals nothing that the charge does not pay for. The plan is the same
+    object; the table must have the digest that it had. Every other failure is raised as it is.
+    """
+    digest = source.engine.digest()
+    for pause in _PAUSES:
+        try:
+            return read()
+        except Exception as problem:
+            if failure_of(problem) is None or source.engine.digest() != digest:
+                raise
+            time.sleep(pause)
+            source.engine.connect()
+    return read()
 
 
 @contextmanager

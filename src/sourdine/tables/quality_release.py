@@ -14,7 +14,7 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.quality import all_cells
 from sourdine.tables.measurements.measurement import Context, PlannedMeasurement
-from sourdine.tables.payment import DeclaredTable, check_given, paid
+from sourdine.tables.payment import DeclaredTable, check_given, paid, read_again
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality.private import DataQuality, Quality, data_quality, smallest_share
@@ -102,7 +102,7 @@ def release_quality(
     check_given(ledger)
     source = check_source(plan, table)
     with paid(quality, ledger, bits, purpose=PURPOSE, missing="there are no counts") as receipt:
-        (exact,) = measured.exact(source, plan.unit, bits)
+        (exact,) = read_again(source, lambda: measured.exact(source, plan.unit, bits))
         noisy = measured.read(exact, line, quality._context, bits)
         counts = data_quality(
             noisy.numbers.tolist(),

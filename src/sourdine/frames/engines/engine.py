@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
@@ -29,6 +30,32 @@ VIEW = "sourdine_source"
 _numbers = itertools.count()
 _foreign = threading.RLock()
 _Fetched = TypeVar("_Fetched")
+
+
+class Failure(Enum):
+    """Why a question was not answered, where no value of any record can be the reason.
+
+    Values decide how much memory and disk a question takes, and whether a decoder or a driver gives up, so
+    these are not among them.
+    """
+
+    BUSY = "Another thread used the connection of the table"
+    INTERRUPTED = "The question was interrupted"
+    CLOSED = "The connection to the table was closed"
+
+
+_FAILURES = {
+    ("duckdb", "ResourceInUseException"): Failure.BUSY,
+    ("duckdb", "InterruptException"): Failure.INTERRUPTED,
+    ("duckdb", "ConnectionException"): Failure.CLOSED,
+    ("py4j", "Py4JNetworkError"): Failure.CLOSED,
+}
+
+
+def failure_of(problem: BaseException) -> Failure | None:
+    """Return the class of a failure that values cannot cause, and None for any other; by types alone."""
+    kind = type(problem)
+    return _FAILURES.get((kind.__module__.partition(".")[0].strip("_"), kind.__name__))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.view import figure_of
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.codes import record_codes
-from sourdine.tables.payment import DeclaredTable, admit, check_given, paid, silence
+from sourdine.tables.payment import DeclaredTable, admit, check_given, paid, read_again, silence
 from sourdine.tables.synthetic.fit import NoisyTable, fit_tree, noisy_tables
 from sourdine.tables.synthetic.known import tables_of
 from sourdine.tables.synthetic.model import Residual, SyntheticModel, SyntheticPart, SyntheticTable, residuals
@@ -105,9 +106,10 @@ def carry_out(
             plan = plan.with_keys(choose_keys(plan.selections, source, plan.unit, bits))
         prior = (*prior, *tables_of(plan.totals, plan.columns))
         known = {column for each in prior for column in each.columns}
-        measured = [
-            measure_one(plan, codes, bits, known=known) for codes in codes_by_part(plan, source, bits)
-        ]
+        read = partial(codes_by_part, plan, source, bits)
+        # where keys were chosen, noise was drawn
+        parts = read() if plan.texts else read_again(source, read)
+        measured = [measure_one(plan, codes, bits, known=known) for codes in parts]
         model = model_of(plan, measured, prior)
         table = model.draw(plan.block.rows, bits=bits)
     return SyntheticRelease(
