@@ -101,8 +101,8 @@ class OneOfMany:
     @property
     def name(self) -> str:
         """The records of the table that a question is being answered for."""
-        whole = self.whole.name
-        return f"(SELECT * FROM {whole} WHERE CAST({whole}.{NUMBER} AS BIGINT) = {_OUTER}.{NUMBER})"
+        mine = f"CAST(every.{NUMBER} AS BIGINT) = {_OUTER}.{NUMBER}"
+        return f"(SELECT * FROM {self.whole.name} AS every WHERE {mine})"
 
     @property
     def names(self) -> Sequence[str]:

@@ -1,5 +1,6 @@
 """Synthetic tables from what was published already, at no further cost, and sharper ones beside it."""
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -73,8 +74,8 @@ def from_release(release: TableRelease, *, mark: str | None = None) -> Synthetic
     names = tuple(dict.fromkeys(name for each in counts for name in each.columns))
     if not names:
         raise InvalidParameter(
-            "The release has no counts of all records by one or two columns of declared keys, so that no "
-            "table can be drawn from it. Ask for a count by them, or use synthesize()."
+            "The release has no counts of all records by one or two columns of declared keys with all their "
+            "rows, so that no table can be drawn from it. Ask for a count by them, without HAVING or LIMIT."
         )
     columns = tuple(_published_cells(name, release) for name in names)
     tables = [
@@ -95,25 +96,36 @@ def _counts(release: TableRelease) -> Iterator[_Counts]:
     """Counts of all records by one or two columns of known keys."""
     whole = {query.name for query in release.plan.queries if not query.where}
     for answer in release.values.each:
-        if answer.query in whole and answer.kind == "count" and _is_declared(answer, release):
-            shape = [len(release.plan.schema.keys(name)) for name in answer.columns]
-            half = (answer.estimate.upper - answer.estimate.lower) / 2
-            deviation = half / float(ndtri((1 + answer.confidence) / 2))
-            variances = np.maximum(deviation**2, _LEAST).reshape(shape)
-            yield _Counts(answer.columns, answer.estimate.value.reshape(shape), variances)
+        if answer.query not in whole or answer.kind != "count":
+            continue
+        places = _declared_places(answer, release)
+        if places is None:
+            continue
+        shape = [len(release.plan.schema.keys(name)) for name in answer.columns]
+        half = (answer.estimate.upper - answer.estimate.lower) / 2
+        deviation = half / float(ndtri((1 + answer.confidence) / 2))
+        values, variances = np.zeros(places.size), np.zeros(places.size)
+        values[places] = answer.estimate.value
+        variances[places] = np.maximum(deviation**2, _LEAST)
+        yield _Counts(answer.columns, values.reshape(shape), variances.reshape(shape))
 
 
-def _is_declared(answer: Answer, release: TableRelease) -> bool:
-    """Whether its keys are those that are declared of one or two columns of the table, all of them.
+def _declared_places(answer: Answer, release: TableRelease) -> NDArray[np.int64] | None:
+    """Return the place of each of its rows among the declared keys, since rows come in any order.
 
-    Rows that noise chose are not taken, even if by chance none is missing.
+    None is for keys other than those of one or two columns of the table, each of them once, for rows that
+    noise chose, even if by chance none is missing, and for values without intervals.
     """
     schema = release.plan.schema
-    if not 1 <= len(answer.columns) <= 2 or answer.chosen or answer.hidden:
-        return False
+    if not 1 <= len(answer.columns) <= 2 or answer.chosen or answer.hidden or not answer.bounded:
+        return None
     if any(name not in schema.base.columns for name in answer.columns):
-        return False
-    return len(answer.keys) == math.prod(len(schema.keys(name)) for name in answer.columns)
+        return None
+    keys = itertools.product(*(schema.keys(name) for name in answer.columns))
+    known = {key: place for place, key in enumerate(keys)}
+    if len(answer.keys) != len(known) or set(answer.keys) != known.keys():
+        return None
+    return np.array([known[key] for key in answer.keys], np.int64)
 
 
 def _is_by_value(column: CellColumn, release: TableRelease) -> bool:
