@@ -1,12 +1,19 @@
 from collections.abc import Iterable
 from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 from _pytest.mark import ParameterSet
+from numpy.typing import NDArray
 
 from sourdine.audit import Mutant, all_mutants, find_examples
-from sourdine.core.mechanism import Mechanism
-from sourdine.core.randomness.bits import SYSTEM
+from sourdine.core.distance import Distance
+from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.mechanisms import Laplace
 from sourdine.testing import SeededBits
 
 ALL = [pytest.param(mutant, id=mutant.name) for mutant in all_mutants()]
@@ -58,6 +65,41 @@ def test_no_honest_sampler_is_accused(mutant: Mutant) -> None:
     honest = replace(mutant, sampler=mutant.honest.mechanism.sample)
     verdict = honest.examine(samples=20_000, false_alarm=1e-3, bits=SeededBits(2))
     assert verdict.caught_by is None, verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "by"),
+    [
+        ("Laplace, a bit below the grid", "representation"),
+        ("Laplace, the sign of zero", "representation"),
+        ("Laplace, another type for the neighbour", "representation"),
+        ("Laplace, other strides for the neighbour", "representation"),
+        ("Laplace, twice at a distance of 700", "independence test"),
+        ("Gaussian, the end like the start", "independence test"),
+        ("Laplace, one noise at the end", "independence test"),
+        ("Laplace, any earlier noise again", "independence test"),
+    ],
+)
+def test_what_the_law_does_not_show_is_caught_by_few_answers(name: str, by: str) -> None:
+    verdict = named(name).examine(samples=2000, false_alarm=ALARM, bits=SeededBits(1))
+    assert verdict.caught_by == by, verdict
+
+
+@pytest.mark.slow
+def test_a_forced_sign_needs_as_many_answers_as_the_page_says() -> None:
+    """A sign forced once in 50: about 270,000 answers by the formula for 1 of 10,000, a 40,000th of those."""
+    scale, often = Fraction(3), Fraction(1, 50)
+    honest = Example(mechanism=Laplace(scale=scale), value=0, neighbour=1, distance=Distance.l1(1))
+
+    def forced(values: NDArray[Any], bits: Bits) -> NDArray[Any]:
+        noise = Laplace(scale=scale).sample(np.zeros(len(values), np.int64), bits)
+        return np.asarray(values + np.where(exact.bernoulli(often, len(values), bits), np.abs(noise), noise))
+
+    mutant = Mutant(name="forced", fault="a sign", honest=honest, sampler=forced)
+    needed = 2 * 6.2**2 * 0.25 / (0.418 / 50) ** 2
+    few, enough = (mutant.examine(samples=int(share * needed / 2), bits=SeededBits(1)) for share in (0.1, 2))
+    assert few.caught_by is None
+    assert enough.caught_by == "law test"
 
 
 def test_a_fault_that_adds_noise_is_left_to_the_law_test() -> None:

@@ -172,7 +172,7 @@ def most_likely(curve: TradeOff, right: int, guesses: int, candidates: int) -> f
     solved = linprog(
         -(counts >= right).astype(float), np.array(rows), limits, np.ones((1, guesses + 1)), [1.0]
     )
-    return -float(solved.fun)
+    return -float(solved.fun or 0.0)
 
 
 @pytest.mark.parametrize("curve", [GaussianTradeOff(0.7), ApproximateTradeOff(0.5, 0.01)])

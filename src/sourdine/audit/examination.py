@@ -19,6 +19,7 @@ from sourdine.audit.lower_bound import (
     draw_parts,
 )
 from sourdine.audit.outcomes import Tally, count_codes, merge, same_laws, tally
+from sourdine.audit.representation import Inspection, representation_fault
 from sourdine.core import check
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -35,18 +36,23 @@ class Verdict:
     `law` is the p-value of the law that the mechanism states, on both neighbours together; None where no
     other sampler is known. `ties` is the p-value of independent answers. `false_alarm` is the chance that
     an honest mechanism is accused of anything: half of it goes to the bound, a quarter to each test.
+    `representation` names what bits, types or layouts of answers show beside their values; it is empty for
+    every honest mechanism, whatever is drawn.
     """
 
     bound: LowerBound
     law: float | None
     ties: float
     false_alarm: float
+    representation: str = ""
 
     @property
     def caught_by(self) -> str | None:
-        """What showed a fault: "audit", "independence test", "law test" or nothing."""
+        """What showed a fault: "audit", "representation", "independence test", "law test" or nothing."""
         if self.bound.exceeded:
             return "audit"
+        if self.representation:
+            return "representation"
         if self.ties < self.false_alarm / 4:
             return "independence test"
         return "law test" if self.law is not None and self.law < self.false_alarm / 4 else None
@@ -70,12 +76,20 @@ def examine(
     """
     false_alarm = float(check.inside("an audit", "false_alarm", false_alarm, 0, 1))
     samples = check.integer("an audit", "samples", samples, LEAST_SAMPLES, MOST_SAMPLES)
-    parts = draw_parts(example, samples, bits)
+    inspections = [Inspection((honest or example).mechanism) for _ in range(2)]
+    first, second = (each.of(example) for each in inspections)
+    parts = draw_parts(first, samples, bits, second)
     bound = bound_of(example, parts, false_alarm=false_alarm / 2)
     law = _law(parts, example, honest, 2 * samples, bits)
-    inputs = (example.value, example.neighbour)
-    ties = min(1.0, 2 * min(independent(example, each, bits) for each in inputs))
-    return Verdict(bound=bound, law=law, ties=ties, false_alarm=false_alarm)
+    inputs = ((first, example.value), (second, example.neighbour))
+    ties = min(1.0, 2 * min(independent(one, value, bits) for one, value in inputs))
+    return Verdict(
+        bound=bound,
+        law=law,
+        ties=ties,
+        false_alarm=false_alarm,
+        representation=representation_fault(*inspections),
+    )
 
 
 def in_order(tasks: Sequence[Callable[[Bits], Verdict]], seed: int | None = None) -> Iterator[Verdict]:

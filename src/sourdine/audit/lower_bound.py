@@ -94,12 +94,15 @@ def bound_epsilon(
     return bound_of(example, draw_parts(example, samples, bits), delta=delta, false_alarm=false_alarm)
 
 
-def draw_parts(example: Example, samples: int, bits: Bits) -> AnswerSplit:
-    """Answers for both neighbours, in the three parts that an audit needs."""
+def draw_parts(example: Example, samples: int, bits: Bits, neighbour: Example | None = None) -> AnswerSplit:
+    """Answers for both neighbours, in the three parts that an audit needs.
+
+    Those for the second may be drawn from another example, such as one that keeps a record of answers.
+    """
     whole = check.integer("an audit", "samples", samples, LEAST_SAMPLES, MOST_SAMPLES)
     sizes = (whole // 4, whole // 4, whole - 2 * (whole // 4))
-    inputs = (example.value, example.neighbour)
-    return AnswerSplit(sizes, tuple(tuple(tally(example, v, n, bits) for v in inputs) for n in sizes))
+    inputs = ((example, example.value), (neighbour or example, example.neighbour))
+    return AnswerSplit(sizes, tuple(tuple(tally(one, v, n, bits) for one, v in inputs) for n in sizes))
 
 
 def bound_of(

@@ -70,6 +70,33 @@ def mutants() -> Iterator[Mutant]:
             honest=Example(mechanism=mechanism, value=0, neighbour=1, distance=_one_of(distance)),
             sampler=partial(_in_blocks, mechanism),
         )
+        yield Mutant(
+            name=f"{kind}, twice at a distance of 700",
+            fault="noise is drawn for 700 answers, and used again for the next 700",
+            honest=Example(mechanism=mechanism, value=0, neighbour=1, distance=_one_of(distance)),
+            sampler=partial(_twice, mechanism, 700),
+        )
+        yield Mutant(
+            name=f"{kind}, the end like the start",
+            fault="the last 64th of a call carries the noise of the first 64th",
+            honest=Example(mechanism=mechanism, value=0, neighbour=1, distance=_one_of(distance)),
+            sampler=partial(_wrapped, mechanism, 1),
+        )
+        yield Mutant(
+            name=f"{kind}, one noise at the end",
+            fault="the last 64th of a call carries the noise of the first answer",
+            honest=Example(mechanism=mechanism, value=0, neighbour=1, distance=_one_of(distance)),
+            sampler=partial(_wrapped, mechanism, 0),
+        )
+    wide = Laplace(scale=Fraction(1 << 40))
+    yield Mutant(
+        name="Laplace, any earlier noise again",
+        fault="one answer in 100 carries the noise of another one of the call, chosen at random",
+        honest=Example(
+            mechanism=wide, value=0, neighbour=1 << 40, distance=Distance.l1(1 << 40, coordinates=1)
+        ),
+        sampler=partial(_recycled, wide),
+    )
     yield Mutant(
         name="Laplace, both ends the same",
         fault="the noise of a call is drawn for its first half and mirrored",
@@ -118,6 +145,26 @@ def _one_noise(mechanism: Mechanism, values: NDArray[Any], bits: Bits) -> NDArra
 def _in_blocks(mechanism: Mechanism, values: NDArray[Any], bits: Bits) -> NDArray[Any]:
     block = mechanism.sample(np.zeros(min(len(values), 4096), np.int64), bits)
     return np.asarray(values + np.resize(block, len(values)))
+
+
+def _twice(mechanism: Mechanism, lag: int, values: NDArray[Any], bits: Bits) -> NDArray[Any]:
+    noise = mechanism.sample(np.zeros(len(values), np.int64), bits)
+    places = np.arange(len(values))
+    return np.asarray(values + noise[places - lag * (places // lag % 2)])
+
+
+def _wrapped(mechanism: Mechanism, step: int, values: NDArray[Any], bits: Bits) -> NDArray[Any]:
+    noise = mechanism.sample(np.zeros(len(values), np.int64), bits)
+    last = len(noise) // 64
+    noise[len(noise) - last :] = noise[step * np.arange(last)]
+    return np.asarray(values + noise)
+
+
+def _recycled(mechanism: Mechanism, values: NDArray[Any], bits: Bits) -> NDArray[Any]:
+    noise = mechanism.sample(np.zeros(len(values), np.int64), bits)
+    again = exact.bernoulli(Fraction(1, 100), len(values), bits)
+    others = (bits.words(len(values)) % np.uint64(len(values))).astype(np.int64)
+    return np.asarray(values + np.where(again, noise[others], noise))
 
 
 def _mirrored(values: NDArray[Any], bits: Bits) -> NDArray[Any]:

@@ -28,7 +28,7 @@ app.command(name="synthetic")(synthetic)
 app.command(name="training")(training)
 _ENOUGH = 10**6  # samples
 _ABOVE, _NOT_REFUTED, _OUT_OF_REACH = "ABOVE ITS CLAIM", "not refuted", "out of reach"
-_ANOTHER_LAW, _TIED = "ANOTHER LAW", "ANSWERS TIED"
+_ANOTHER_LAW, _TIED, _REPRESENTED = "ANOTHER LAW", "ANSWERS TIED", "BITS OR TYPES TELL"
 
 
 @app.callback(invoke_without_command=True)
@@ -47,10 +47,9 @@ def audit(
     """Audit mechanisms: a lower bound on epsilon from answers alone, beside the epsilon they claim.
 
     The answers are also compared with those that a textbook draws in floats, and with each other: a law other
-    than the one stated, and noise used twice in a call, are reported as well. An audit can refute a claim,
-    never
-    prove it. An honest mechanism is accused at most once in a million runs. Exit code 1 means that one was
-    accused, or that a mutant got away.
+    than the one stated, noise used twice in a call, and bits or types of answers that tell more than their
+    values, are reported as well. An audit can refute a claim, never prove it. An honest mechanism is
+    accused at most once in a million runs. Exit code 1 means that one was accused, or that a mutant got away.
 
     Examples: sourdine audit Laplace · sourdine audit --all · sourdine audit --mutants ·
     sourdine audit attack · sourdine audit plan · sourdine audit synthetic · sourdine audit training
@@ -111,8 +110,8 @@ def _mechanisms(name: str | None, samples: int, seed: int | None, as_json: bool)
         numbers=("claimed", "audited", "law (p)"),
     )
     show.say(
-        f"{above} of {len(verdicts)} above their claim, {wrong} with another law than stated or with answers "
-        f"that are tied, at {samples:,} samples each."
+        f"{above} of {len(verdicts)} above their claim, {wrong} with another law than stated, with answers "
+        f"that are tied or with bits that tell more, at {samples:,} samples each."
     )
     for advice in _advise(samples, alarm / 2, [verdict.bound.claimed for _, verdict in verdicts]):
         show.say(advice)
@@ -158,7 +157,12 @@ def _mutants(samples: int, seed: int | None, as_json: bool) -> bool:
 
 def _verdict(verdict: "Verdict", reach: float) -> str:
     """How a claim stands; an audit never shows that it is true."""
-    words = {"audit": _ABOVE, "law test": _ANOTHER_LAW, "independence test": _TIED}
+    words = {
+        "audit": _ABOVE,
+        "representation": _REPRESENTED,
+        "law test": _ANOTHER_LAW,
+        "independence test": _TIED,
+    }
     if verdict.caught_by is not None:
         return words[verdict.caught_by]
     claimed = verdict.bound.claimed
@@ -199,4 +203,9 @@ def _plain(verdict: "Verdict") -> dict[str, object]:
     bound = verdict.bound
     fields = dataclasses.asdict(bound) | {"exceeded": bound.exceeded}
     claimed = bound.claimed if math.isfinite(bound.claimed) else None
-    return fields | {"claimed": claimed, "law": verdict.law, "ties": verdict.ties}
+    return fields | {
+        "claimed": claimed,
+        "law": verdict.law,
+        "ties": verdict.ties,
+        "representation": verdict.representation,
+    }
