@@ -283,7 +283,7 @@ def test_a_unit_of_nan_is_no_unit(way: str, tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     for others in ([1.0, 2.0], [1.0, 1.0], [INF, INF], [NAN, NAN]):
         size = 8
-        columns = {each: [None] * size for each in CELLS}
+        columns: dict[str, list[float | None]] = {each: [None] * size for each in CELLS}
         columns |= {"w": [1.0] * size, "who": [*others, *[NAN] * (size - 2)]}
         given = WAYS[way](table_of(columns), folder)
         unit = PrivacyUnit("person", column="who")
