@@ -1,4 +1,5 @@
 import threading
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,32 @@ def test_spark_takes_one_record_of_each_unit(spark: Any) -> None:
     unit = PrivacyUnit("person", column="id", max_rows=3)
     ours = draw(Table(frame, unit=unit, columns=COLUMNS), epsilon=50)
     assert len(ours.values) == pytest.approx(100, abs=5)
+
+
+@pytest.mark.parametrize("declared", [{}, {"target": "town"}, {"leave_out": ("age", "works")}])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_rows_lack_no_value_where_no_record_does(declared: dict[str, Any], neighbours: str) -> None:
+    columns = {name: each for name, each in rows(4700).items() if name != "pay"}
+    kinds = {name: COLUMNS[name] for name in columns} | {
+        "day": {"type": "date", "first": "2024-01-01", "last": "2024-12-31", "period": "month"}
+    }
+    columns["day"] = [date(2024, 1 + place % 12, 1) for place in range(4700)]
+    people = Table(pa.table(columns), unit="person", columns=kinds, neighbours=neighbours)
+    for seed in range(4):
+        frame = draw(people, epsilon=1, seed=seed, **declared).values.to_polars()
+        assert sum(frame.null_count().row(0)) == 0
+
+
+def test_rows_lack_values_as_often_as_records_do() -> None:
+    columns = rows(4700)
+    columns["town"] = [None if place % 5 == 0 else town for place, town in enumerate(columns["town"])]
+    people = Table(pa.table(columns), unit="person", columns=COLUMNS)
+    shares = [each is None for each in columns["pay"]]
+    targets: list[dict[str, Any]] = [{}, {"target": "town"}]
+    for declared in targets:
+        frame = draw(people, epsilon=5, **declared).values.to_polars()
+        assert frame["town"].null_count() == pytest.approx(4700 / 5, abs=100)
+        assert frame["pay"].null_count() == pytest.approx(sum(shares), abs=150)
 
 
 def test_the_order_of_records_means_nothing() -> None:

@@ -1,6 +1,7 @@
 """A tree of tables that agree, from noisy ones: measured for it, or published before."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,9 @@ from sourdine.tables.synthetic.part import PartMeasurement, SynthesisNoise
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Allowed = Mapping[Pair, NDArray[np.bool_]]
+# Noise alone passes 3 deviations once in 741 times, so that rows lack values only where records do
+# (docs/guarantees/synthetic.md, "What is missing").
+_SUPPORTED = 3.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,21 +96,28 @@ def fit_tree(
     allowed: Allowed,
     *,
     total: float | None = None,
+    missing: Collection[int] = (),
 ) -> PartModel:
     """The tree that is nearest to noisy tables: each number a mean by variances, then all made to agree.
 
-    Every column has a table by its declared cells, and every edge has one. The `total` may be known.
+    Every column has a table by its declared cells, and every edge has one. The `total` may be known. The last
+    cell of a column in `missing` is for what is missing: it holds nobody unless the noisy counts support it.
     """
     if total is None:
-        total = mean_total([(float(each.values.sum()), float(each.variances.sum())) for each in tables])
+        total = estimate_total(tables)[0]
     joined, margins = [], []
     for column, places in enumerate(cells):
         about = [each for each in tables if column in each.columns]
         fine, spread = _mean([each.margin(column) for each in about if not each.joined])
         coarse = [(_join(fine, [places]), _join(spread, [places]))]
-        margin = on_simplex(*_mean([*coarse, *(each.margin(column) for each in about if each.joined)]), total)
+        kept = np.ones(len(fine), np.bool_)
+        if column in missing and len(fine) > 1:  # whoever is in no other cell is in the only one
+            kept[-1] = is_supported(float(fine[-1]), float(spread[-1]))
+        mean, variance = _mean([*coarse, *(each.margin(column) for each in about if each.joined)])
+        margin, there = np.zeros(len(mean)), np.bincount(places[kept], minlength=len(mean)) > 0
+        margin[there] = on_simplex(mean[there], variance[there], total)
         joined.append(margin)
-        margins.append(_spread(margin, fine, spread, places))
+        margins.append(_spread(margin, fine, spread, places, kept))
     fitted = []
     for edge in edges:
         about = [each.by(cells) for each in tables if each.columns == edge]
@@ -115,6 +126,21 @@ def fit_tree(
     return PartModel(
         total=total, margins=tuple(margins), cells=tuple(cells), edges=tuple(edges), tables=tuple(fitted)
     )
+
+
+def estimate_total(tables: Sequence[NoisyTable]) -> tuple[float, float]:
+    """Return about how many records there are, and the variance of that before it is cut off at 0."""
+    sums = [(float(each.values.sum()), float(each.variances.sum())) for each in tables]
+    return mean_total(sums), 1 / sum(1 / variance for _, variance in sums)
+
+
+def is_supported(count: float, variance: float) -> bool:
+    """Return whether a noisy count is more than noise alone explains.
+
+    >>> is_supported(29.0, 100.0), is_supported(31.0, 100.0)
+    (False, True)
+    """
+    return count >= _SUPPORTED * math.sqrt(variance)
 
 
 def _mean(estimates: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
@@ -128,10 +154,12 @@ def _join(values: Floats, places: Sequence[Places]) -> Floats:
     return joined
 
 
-def _spread(joined: Floats, fine: Floats, variances: Floats, places: Places) -> Floats:
-    """A margin by declared cells: what joined cells hold goes to theirs by their noisy counts."""
-    margin = joined[places]
-    for place in np.flatnonzero(np.bincount(places) > 1):
-        among = places == place
+def _spread(
+    joined: Floats, fine: Floats, variances: Floats, places: Places, kept: NDArray[np.bool_]
+) -> Floats:
+    """A margin by declared cells: what joined cells hold goes to those kept, by their noisy counts."""
+    margin = np.where(kept, joined[places], 0.0)
+    for place in np.flatnonzero(np.bincount(places[kept]) > 1):
+        among = (places == place) & kept
         margin[among] = on_simplex(fine[among], variances[among], float(joined[place]))
     return np.asarray(margin, np.float64)

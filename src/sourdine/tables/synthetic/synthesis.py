@@ -15,7 +15,7 @@ from sourdine.core.view import figure_of
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.codes import record_codes
 from sourdine.tables.payment import DeclaredTable, admit, check_given, paid, read_again, silence
-from sourdine.tables.synthetic.fit import NoisyTable, fit_tree, noisy_tables
+from sourdine.tables.synthetic.fit import NoisyTable, estimate_total, fit_tree, is_supported, noisy_tables
 from sourdine.tables.synthetic.known import tables_of
 from sourdine.tables.synthetic.model import Residual, SyntheticModel, SyntheticPart, SyntheticTable, residuals
 from sourdine.tables.synthetic.pairs import Codes
@@ -150,12 +150,22 @@ def measure_one(
 def model_of(
     plan: SyntheticPlan, measured: Sequence[PartMeasurement], prior: Sequence[NoisyTable] = ()
 ) -> SyntheticModel:
-    """The trees of what was measured: post-processing."""
+    """The trees of what was measured: post-processing.
+
+    What is missing has a cell in a column, and of a target a part. Nobody is drawn there unless noisy counts
+    support it.
+    """
     parts = []
+    missing = [place for place, column in enumerate(plan.columns) if column.missing]
+    lost = plan.parts[-1] if plan.target_cells is not None and plan.target_cells.missing else None
     totals: Sequence[float | None] = plan.totals.get(plan.target or "", [None] * len(plan.parts))  # type: ignore[assignment]
     for name, each, total in zip(plan.parts, measured, totals, strict=True):
         tables = noisy_tables(each, plan.noise)
-        tree = fit_tree([*tables, *prior], each.cells, each.edges, plan.zeros, total=total)
+        about = [*tables, *prior]
+        nobody = total is None and name == lost and not is_supported(*estimate_total(about))
+        tree = fit_tree(
+            about, each.cells, each.edges, plan.zeros, total=0.0 if nobody else total, missing=missing
+        )
         parts.append(SyntheticPart(name=name, tables=tables, tree=tree))
     return SyntheticModel(
         order=plan.names,
