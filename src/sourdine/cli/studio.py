@@ -9,6 +9,7 @@ from sourdine.cli.release import publish
 from sourdine.cli.shared import show
 from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.late import install_line
 
 if TYPE_CHECKING:
     from sourdine.tables import Specification
@@ -38,8 +39,8 @@ def studio(
         from sourdine.studio.server import serve
     except ImportError:
         raise InvalidParameter(
-            "Studio needs Starlette, uvicorn and tomlkit, which are not installed. Install them with: "
-            "pip install 'sourdine[studio]'"
+            "Studio needs Starlette, uvicorn and tomlkit, which are not installed. "
+            f"Install them with: {install_line('studio')}"
         ) from None
     from sourdine.studio.desk import Desk
     from sourdine.studio.folder import Folder

@@ -6,11 +6,14 @@ import textwrap
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from sourdine.core import disk
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.late import install_line
 
 if TYPE_CHECKING:
     import altair as alt
@@ -29,7 +32,7 @@ _ENDINGS = (".png", ".svg", ".json")
 class Figure:
     """A chart under a title that says what it shows; its data are inside.
 
-    Notebooks show it as a picture. `save` keeps it in a file, and `altair` gives a chart to go on with.
+    Notebooks show it. `save` keeps it in a file, and `altair` gives a chart to go on with.
     """
 
     title: str
@@ -39,8 +42,12 @@ class Figure:
     def __repr__(self) -> str:
         return f"<Figure {self.title!r}>"
 
-    def _repr_png_(self) -> bytes:
-        return picture(self)
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:
+        """Show a picture where the renderer is installed, else what Altair shows, by its own settings."""
+        if find_spec("vl_convert") is None:
+            shown: dict[str, object] = self.altair()._repr_mimebundle_(include, exclude)
+            return shown
+        return {"image/png": picture(self), "text/plain": repr(self)}
 
     def altair(self) -> "alt.TopLevelMixin":
         """The same as a chart of Altair, which can be changed, joined with others and saved."""
@@ -51,14 +58,12 @@ class Figure:
 
     def save(self, path: Path | str) -> Path:
         """Keep it as a picture (.png, .svg) or as a specification of Vega-Lite (.json), by the ending."""
-        import vl_convert
-
         place = Path(path)
         match place.suffix.lower():
             case ".png":
                 disk.write_whole(place, picture(self))
             case ".svg":
-                disk.write_whole(place, vl_convert.vegalite_to_svg(_alone(self)))
+                disk.write_whole(place, _renderer().vegalite_to_svg(_alone(self)))
             case ".json":
                 disk.write_whole(place, json.dumps(_alone(self), allow_nan=False))
             case ending:
@@ -71,9 +76,19 @@ class Figure:
 
 def picture(figure: Figure, *, scale: float = _SCALE) -> bytes:
     """A figure as PNG, with its title above; a slider stands where it begins."""
-    import vl_convert
+    return _packed(bytes(_renderer().vegalite_to_png(_alone(figure), scale=scale)))
 
-    return _packed(bytes(vl_convert.vegalite_to_png(_alone(figure), scale=scale)))
+
+def _renderer() -> ModuleType:
+    """Return what draws charts without a browser; it takes 88 MB, so a plain installation has none."""
+    try:
+        import vl_convert
+    except ImportError:
+        raise SourdineError(
+            "Pictures of charts need vl-convert, which is not installed. Save the figure as .json, or: "
+            f"{install_line('pictures')}"
+        ) from None
+    return vl_convert
 
 
 def _alone(figure: Figure) -> dict[str, Any]:

@@ -87,3 +87,28 @@ def _function(name: str) -> Any:
 
 if not TYPE_CHECKING:
     globals().update({name: _function(name) for name in _SPECIAL})
+
+
+def install_line(extra: str) -> str:
+    """Return the command that installs what an extra of Sourdine needs.
+
+    It names the distributions themselves, since `sourdine` with the extra in brackets is on no index.
+
+    >>> install_line("excel")
+    'pip install "openpyxl>=3.1"'
+    """
+    import os
+    import re
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = requires("sourdine") or []
+    except PackageNotFoundError:  # the sources are on the path, and were never installed
+        lines = []
+    needs = [
+        f'"{requirement.strip()}"'
+        for requirement, _, marker in (line.partition(";") for line in lines)
+        if re.search(rf"extra == ['\"]{extra}['\"]", marker)
+        and (os.name != "nt" or "platform_system" not in marker)
+    ]
+    return f"pip install {' '.join(needs)}" if needs else f'pip install -e ".[{extra}]"'

@@ -1,16 +1,17 @@
 """Private estimators in scikit-learn's form: fixed blocks of exact sums, paid for before rows are read.
 
-Each fit is (epsilon, delta)-DP for one row. They need scikit-learn (`pip install 'sourdine[sklearn]'`).
+Each fit is (epsilon, delta)-DP for one row. They need scikit-learn, the extra `sklearn`.
 """
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.late import install_line
 
 try:
     import sklearn  # noqa: F401
 except ImportError as problem:
     raise InvalidParameter(
-        "The estimators need scikit-learn, which is not installed. Install it, as in "
-        "pip install 'sourdine[sklearn]'."
+        "The estimators need scikit-learn, which is not installed. "
+        f"Install it with: {install_line('sklearn')}"
     ) from problem
 
 from sourdine.estimators.binning import Binner

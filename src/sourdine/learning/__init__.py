@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from sourdine.core.errors import SourdineError
+from sourdine.core.late import install_line
 
 if TYPE_CHECKING:
     from sourdine.accounting.certificate.card import Card as Card
@@ -182,7 +183,7 @@ def __getattr__(name: str) -> object:
         if problem.name != "torch":
             raise
         raise SourdineError(
-            "Training needs torch, which is not installed. Install it with: pip install 'sourdine[learn]'."
+            f"Training needs torch, which is not installed. Install it with: {install_line('learn')}"
         ) from problem
 
 

@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 
+from sourdine.core.late import install_line
 from sourdine.report.pages.page import Section
 from sourdine_reproduction.heads import by_epoch, by_epsilon, flowers, memory, table
 from sourdine_reproduction.heads.setting import read_examples
@@ -14,7 +15,15 @@ def learning(settings: Settings) -> Result:
     parts = [flowers.reproduce(settings)]
     if find_spec("torch") is None:
         parts.append(
-            ExperimentPart(table.untested(), Section(title="What is learnt", paragraphs=(_NO_TORCH,)))
+            ExperimentPart(
+                table.untested(),
+                Section(
+                    title="What is learnt",
+                    paragraphs=(
+                        f"Nothing was trained: it needs torch. Install it with: {install_line('learn')}",
+                    ),
+                ),
+            )
         )
     else:
         from sourdine.learning.devices.placement import one_thread
@@ -34,7 +43,5 @@ def learning(settings: Settings) -> Result:
         ),
     )
 
-
-_NO_TORCH = "Nothing was trained: it needs torch. Install it with: pip install 'sourdine[learn]'."
 
 __all__ = ["Experiment", "learning"]

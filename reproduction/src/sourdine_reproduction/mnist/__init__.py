@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 
 from sourdine.accounting import Sampler, Training, cost_of_training
+from sourdine.core.late import install_line
 from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 from sourdine_reproduction.mnist import accuracy
@@ -54,7 +55,7 @@ _NO_IMAGES = (
 
 def _missing(settings: Settings) -> str:
     if find_spec("torch") is None:
-        return "Nothing was trained: it needs torch. Install it with: pip install 'sourdine[learn]'."
+        return f"Nothing was trained: it needs torch. Install it with: {install_line('learn')}"
     return ""
 
 

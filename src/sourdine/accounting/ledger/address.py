@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sourdine.core.errors import InvalidParameter, LedgerError
+from sourdine.core.late import install_line
 
 _SCHEME = re.compile(r"postgres(ql)?:", re.IGNORECASE)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -93,7 +94,7 @@ def _parts(reach: str) -> dict[str, str]:
     except ImportError:
         raise LedgerError(
             "A ledger on a PostgreSQL server needs psycopg, which is not installed. "
-            "Install it with: pip install 'sourdine[postgres]'."
+            f"Install it with: {install_line('postgres')}"
         ) from None
     from psycopg import Error
 

@@ -11,6 +11,7 @@ from sourdine.cli.shared import show
 from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.late import install_line
 
 if TYPE_CHECKING:
     from socket import socket
@@ -109,7 +110,7 @@ def serve(
     except ImportError as problem:
         raise InvalidParameter(
             f"A collector needs {problem.name}, which is not installed. "
-            "Install it with: pip install 'sourdine[collect]'."
+            f"Install it with: {install_line('collect')}"
         ) from None
     from sourdine.collector.announcement import SignedAnnouncement
     from sourdine.collector.settings import CollectorSettings

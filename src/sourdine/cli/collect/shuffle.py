@@ -19,6 +19,7 @@ from sourdine.cli.shared import show
 from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.late import install_line
 
 
 def shuffle(
@@ -59,7 +60,7 @@ def shuffle(
     except ImportError as problem:
         raise InvalidParameter(
             f"A shuffler needs {problem.name}, which is not installed. "
-            "Install it with: pip install 'sourdine[collect]'."
+            f"Install it with: {install_line('collect')}"
         ) from None
     from sourdine.collector.announcement import SignedAnnouncement
     from sourdine.collector.settings import CollectorSettings

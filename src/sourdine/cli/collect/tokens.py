@@ -12,6 +12,7 @@ from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.cli.shared.parse import AsJson, lines_of
 from sourdine.core import check, disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.late import install_line
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -80,7 +81,7 @@ def issue(
     except ImportError as problem:
         raise InvalidParameter(
             f"An issuer needs {problem.name}, which is not installed. "
-            "Install it with: pip install 'sourdine[collect]'."
+            f"Install it with: {install_line('collect')}"
         ) from None
     from sourdine.collector.announcement import SignedAnnouncement
     from sourdine.collector.issuer import CodeStore, IssuerSettings, check_codes

@@ -14,6 +14,7 @@ from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import number
 from sourdine.core import check
 from sourdine.core.errors import SourdineError
+from sourdine.core.late import install_line
 
 if TYPE_CHECKING:
     from sourdine.learning.correlation.declared import GradientCorrelation
@@ -236,7 +237,7 @@ def need_torch() -> None:
     """Say in one sentence what is not installed."""
     if find_spec("torch") is None:
         raise SourdineError(
-            "Training needs torch, which is not installed. Install it with: pip install 'sourdine[learn]'."
+            f"Training needs torch, which is not installed. Install it with: {install_line('learn')}"
         )
 
 

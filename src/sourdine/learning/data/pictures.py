@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from sourdine.core.errors import SourdineError
+from sourdine.core.late import install_line
 
 Decode = Callable[[Path], Tensor | None]
 FORMATS = ("PNG", "JPEG")
@@ -73,5 +74,5 @@ def _pillow() -> tuple[ModuleType, ModuleType]:
     except ImportError:
         raise SourdineError(
             "PNG and JPEG images are read by Pillow, which is not installed. "
-            "Install it with: pip install 'sourdine[learn]'."
+            f"Install it with: {install_line('learn')}"
         ) from None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.late import install_line
 from sourdine.core.text.escaping import inert
 from sourdine.frames.keys import Cell
 
@@ -17,8 +18,7 @@ def check_workbooks() -> None:
     """Refuse workbooks where nothing is installed that writes them."""
     if find_spec("openpyxl") is None:
         raise InvalidParameter(
-            "Workbooks need openpyxl, which is not installed. Install it with: "
-            "pip install 'sourdine[excel]', or write CSV."
+            f"Workbooks need openpyxl, which is not installed. Write CSV, or: {install_line('excel')}"
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import endless
+from sourdine.core.late import install_line
 from sourdine.core.text.escaping import inert
 from sourdine.tables.crosstabs.cell import digits_of
 from sourdine.tables.crosstabs.cells import ENDS, CrossCells
@@ -28,8 +29,7 @@ def write_workbook(table: CrossCells, path: Path) -> None:
         from openpyxl.styles import Alignment, Font
     except ImportError:
         raise InvalidParameter(
-            "Workbooks need openpyxl, which is not installed. Install it with: "
-            "pip install 'sourdine[excel]', or use to_csv()."
+            f"Workbooks need openpyxl, which is not installed. Use to_csv(), or: {install_line('excel')}"
         ) from None
     if path.suffix != ".xlsx":
         raise InvalidParameter(f"A workbook is not written as '{path.suffix}'. Let its path end in .xlsx.")
