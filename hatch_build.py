@@ -12,7 +12,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 SCRIPT = "src/sourdine/report/charts.js"
 
 
-class ChartScriptHook(BuildHookInterface):  # type: ignore[type-arg]
+class ChartScriptHook(BuildHookInterface):
     """A step of the build that writes the script of charts beside the module that reads it."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

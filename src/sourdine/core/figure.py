@@ -45,8 +45,8 @@ class Figure:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:
         """Show a picture where the renderer is installed, else what Altair shows, by its own settings."""
         if find_spec("vl_convert") is None:
-            shown: dict[str, object] = self.altair()._repr_mimebundle_(include, exclude)
-            return shown
+            shown = self.altair()._repr_mimebundle_(include, exclude)
+            return dict(shown) if isinstance(shown, dict) else {"text/plain": repr(self)}
         return {"image/png": picture(self), "text/plain": repr(self)}
 
     def altair(self) -> "alt.TopLevelMixin":

@@ -32,4 +32,4 @@ def test_a_release_shows_itself(tmp_path: Path) -> None:
     assert "Synthetic table of" in str(release)
     assert repr(release).startswith("<SyntheticRelease of")
     figure = release.chart()
-    assert figure._repr_png_()[:4] == b"\x89PNG"
+    assert figure.picture(figure)[:4] == b"\x89PNG"

@@ -9,6 +9,7 @@ import pytest
 
 from sourdine import Ledger, Query, Table
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.figure import picture
 from sourdine.core.view import Viewable
 from sourdine.tables import Count, Mean, Quantiles, TableRelease, Top, rehearse
 
@@ -159,7 +160,7 @@ def test_figures_become_pictures_and_charts_of_altair(
 ) -> None:
     figure = made[0].chart("all")
     assert figure.save(tmp_path / "all.svg").read_text(encoding="utf-8").startswith("<svg")
-    assert made[0].chart(EVIL)._repr_png_().startswith(b"\x89PNG")
+    assert picture(made[0].chart(EVIL)).startswith(b"\x89PNG")
     assert type(figure.altair()).__name__ == "LayerChart"
     assert type(made[0].chart(EVIL).altair()).__name__ == "VConcatChart"
 
