@@ -1,6 +1,7 @@
 from pathlib import Path
 
 from sourdine.accounting.ledger import Ledger
+from sourdine.core.figure import picture
 from sourdine.report.pages.synthetic import synthetic_page
 from sourdine.testing import SeededBits
 from tests.tables.synthetic.case import table
@@ -32,4 +33,4 @@ def test_a_release_shows_itself(tmp_path: Path) -> None:
     assert "Synthetic table of" in str(release)
     assert repr(release).startswith("<SyntheticRelease of")
     figure = release.chart()
-    assert figure.picture(figure)[:4] == b"\x89PNG"
+    assert picture(figure)[:4] == b"\x89PNG"
