@@ -89,21 +89,54 @@ def contents(pages: Mapping[str, str], folder: str) -> str:
 
 
 def page(run: Run, pictures: Sequence[tuple[str, Figure]] = (), first: str = "../benchmarks.md") -> str:
-    """The page of one run as Markdown; each picture has its address and the figure that it shows."""
-    lines = [f"# Benchmark: {run.name}", "", f"[All benchmarks]({first})", ""]
-    lines += [f"- {mark}: {text}" for mark, text in findings(run.output)]
+    """Return the page of one run as Markdown: its findings as one table, its charts, and its command.
+
+    A benchmark that compares with no target shows its first table in place of findings. All that a run
+    prints is in `.bench/results`, which is not tracked.
+    """
+    found = findings(run.output)
+    table = _rows(("result", "finding"), found) if found else _first_table(run.output)
     quick = " A quick run, with smaller sizes." if run.quick else ""
     where = f"{run.date}, {run.machine}; load {run.load} on average over the last 15 minutes."
-    lines += ["", f"{where}{quick}", ""]
+    lines = [f"# Benchmark: {run.name}", "", f"[All benchmarks]({first})", "", *table, ""]
     for address, figure in pictures:
         lines += [f"![{figure.title}]({address})", "", *([figure.note, ""] if figure.note else [])]
-    lines += ["<details><summary>All it printed</summary>", "", "```text", run.output.rstrip(), "```", ""]
-    return "\n".join([*lines, "</details>", ""])
+    return "\n".join([*lines, f"{where}{quick} Again: `python -m benchmarks {run.name}`", ""])
+
+
+def _rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return [f"| {' | '.join(each)} |" for each in [head, ["---"] * len(head), *cells]]
+
+
+def _first_table(output: str) -> list[str]:
+    """Return the first table that a run printed, in Markdown; a cell that goes on below is one cell."""
+    head: list[str] = []
+    rows: list[list[str]] = []
+    for line in output.splitlines():
+        if line.startswith("┃"):
+            cells = [cell.strip() for cell in line.strip("┃").split("┃")]
+            head = [" ".join(pair).strip() for pair in zip(head, cells, strict=True)] if head else cells
+        elif line.startswith("│"):
+            cells = [cell.strip() for cell in line.strip("│").split("│")]
+            if rows and not cells[0]:
+                rows[-1] = [" ".join(pair).strip() for pair in zip(rows[-1], cells, strict=True)]
+            else:
+                rows.append(cells)
+        elif line.startswith("└"):
+            break
+    return _rows(head, rows) if head else []
 
 
 def _points(page: str) -> list[str]:
-    """The findings that a page begins with, as the benchmark printed them."""
-    return [line.removeprefix("- ") for line in page.splitlines() if line.startswith("- ")]
+    """Return the findings that a page begins with, as the benchmark printed them."""
+    marks = tuple(f"| {mark} | " for mark in (MET, MISSED, BETTER))
+    return [
+        line.removeprefix("| ").removesuffix(" |").replace(" | ", ": ", 1).replace("\\|", "|")
+        for line in page.splitlines()
+        if line.startswith(marks)
+    ]
 
 
 def _list(title: str, mark: str, told: Mapping[str, Sequence[tuple[str, str]]], folder: str) -> list[str]:

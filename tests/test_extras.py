@@ -34,3 +34,10 @@ def test_the_plain_installation_has_no_renderer_of_pictures() -> None:
     """It takes 88 MB; reports draw their charts in the reader's browser."""
     requirements = metadata("sourdine").get_all("Requires-Dist") or []
     assert not [each for each in requirements if each.startswith("vl-convert") and "extra" not in each]
+
+
+def test_no_page_has_a_path_of_one_machine() -> None:
+    """Pages that benchmarks and experiments write are made wherever those run."""
+    path_of_a_machine = re.compile(r"(?<![\w.])/(?:work|root|home|tmp|opt|Users)/\w")
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.csv")]
+    assert not [page.name for page in pages if path_of_a_machine.search(page.read_text("utf-8"))]
