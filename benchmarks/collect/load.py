@@ -36,7 +36,9 @@ FORK.set_forkserver_preload(["benchmarks.collect.load"])
 class ReadingStore(SqliteStore):
     """Reads submissions as any store does, and keeps nothing of them: the limit that storing is held to."""
 
-    def write(self, submissions: Sequence[Submission], events: object = None) -> list[SubmissionOutcome]:
+    def write(
+        self, submissions: Sequence[Submission], events: object = None, *, admitted: bool = False
+    ) -> list[SubmissionOutcome]:
         reports = self._read(submissions)
         return [SubmissionOutcome(SubmissionStanding.STORED, len(each.rows), each.faults) for each in reports]
 

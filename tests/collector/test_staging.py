@@ -5,6 +5,7 @@ import json
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,6 +106,38 @@ def test_a_failure_to_write_a_group_loses_nothing(tmp_path: Path, monkeypatch: p
     assert staging.write([one], NONE)[0].standing is SubmissionStanding.RECEIVED
     staging.commit()
     assert recount(store, 1, WORK).reports == 3
+    store.close()
+
+
+def test_what_was_received_before_a_question_was_closed_is_stored(tmp_path: Path) -> None:
+    """It was dropped without a word: the question was closed while it was in memory."""
+    store = new_store(str(tmp_path / "reports.db"))
+    staging = staged(store)
+    staging.write([submission(lines(3))], NONE)
+    store.close_question(1, "2026-11-17")
+    staging.commit()
+    assert recount(store, 1, WORK).reports == 3
+    store.close()
+
+
+def test_events_are_counted_once_though_a_group_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writer keeps the events of what failed, and these were on the disk."""
+    store = new_store(str(tmp_path / "reports.db"))
+    staging, events = staged(store, 0.0), Counter({(1, "refused-rate"): 1})
+    write = store.write
+
+    def fail(submissions: list[object], *rest: Any, **more: Any) -> Any:
+        if submissions:
+            raise OSError
+        return write([], *rest, **more)
+
+    monkeypatch.setattr(store, "write", fail)
+    with pytest.raises(OSError):
+        staging.write([submission(lines(3))], events)
+    assert store.events() == {(1, "refused-rate"): 1}
+    assert not events
     store.close()
 
 

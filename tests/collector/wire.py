@@ -12,7 +12,6 @@ from sourdine.collector.blocks import recount
 from sourdine.collector.processes import listen
 from sourdine.collector.server import CollectorApplication
 from sourdine.collector.settings import CollectorSettings, open_store
-from tests.collector.parts import WORK
 
 
 class Wire:
@@ -31,7 +30,8 @@ class Wire:
     def counted(self, number: int = 1) -> int:
         store = open_store(self.settings.store)
         try:
-            return recount(store, number, WORK).reports
+            (question,) = (each.question for each in store.questions() if each.number == number)
+            return recount(store, number, question).reports
         finally:
             store.close()
 

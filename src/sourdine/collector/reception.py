@@ -160,6 +160,7 @@ class Reception:
         width = question.question.oracle.width
         if label is not None:
             announcement = await self._revision(question, label)
+            _check_size(label, announcement.batch, width)
         _check_open(question, announcement, day, LATE if label is not None else timedelta())
         if label is None and announcement.batch and not self._settings.shuffles:
             raise Refusal(403, "shuffled")
@@ -203,10 +204,6 @@ class Reception:
         label = BatchLabel.from_text(sent.decode("latin-1"))
         if label is None or not self._settings.shuffler_key or MAC_HEADER.lower().encode() not in headers:
             raise Refusal(403, "shuffled")
-        # before the body is read, which may be as long as the label says
-        most = MOST_BATCH + 2 * question.signed.announcement.batch * question.question.oracle.width
-        if label.reports * question.question.oracle.width > most or label.submissions > label.reports:
-            raise Refusal(413, "large")
         return label
 
     async def _revision(self, question: StoredQuestion, label: BatchLabel) -> Announcement:
@@ -344,6 +341,17 @@ def _spend(headers: Mapping[bytes, bytes], keys: Sequence[str], *, is_one: bool)
 @lru_cache(maxsize=64)
 def _public(text: str) -> "RSAPublicKey":
     return read_public(text)
+
+
+def _check_size(label: BatchLabel, batch: int, width: int) -> None:
+    """Refuse a batch before its body is read, which may be as long as the label says.
+
+    The first part of a seal brings the digests of all its submissions, and has the most reports of them.
+    """
+    is_large = label.reports * width > MOST_BATCH + 2 * batch * width
+    is_large |= label.submissions * DIGEST > MOST_BATCH + 2 * batch * DIGEST
+    if is_large or label.submissions > label.reports * label.parts:
+        raise Refusal(413, "large")
 
 
 def _check_least(headers: Mapping[bytes, bytes], batch: int) -> None:

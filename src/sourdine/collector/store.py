@@ -512,16 +512,21 @@ class ReportStore(ABC):
             self.run("DELETE FROM {schema}.leftovers WHERE name = ? AND mark = ?", name, mark)
 
     def write(
-        self, submissions: Sequence[Submission], events: Mapping[tuple[int, str], int] | None = None
+        self,
+        submissions: Sequence[Submission],
+        events: Mapping[tuple[int, str], int] | None = None,
+        *,
+        admitted: bool = False,
     ) -> list[SubmissionOutcome]:
         """Store submissions in one transaction. When this returns, they are on the disk.
 
         Whatever fails, nothing of them is stored, or all of it and nobody knows: then they may be sent again.
+        Those that were `admitted` before a question was closed are stored after that too.
         """
         reports = self._read(submissions)
         try:
             self.begin()
-            outcomes, happened = self._store(submissions, reports)
+            outcomes, happened = self._store(submissions, reports, set() if admitted else self.closed())
             happened.update(events or {})
             if happened:
                 self.add_events(happened)
@@ -591,13 +596,12 @@ class ReportStore(ABC):
         return self._questions[number]
 
     def _store(
-        self, submissions: Sequence[Submission], reports: Sequence[ReadReports]
+        self, submissions: Sequence[Submission], reports: Sequence[ReadReports], closed: set[int]
     ) -> tuple[list[SubmissionOutcome], Counter[tuple[int, str]]]:
         first: dict[bytes, int] = {}
         for i, (each, content) in enumerate(zip(submissions, reports, strict=True)):
             if len(content.rows):
                 first.setdefault(each.key, i)
-        closed = self.closed() if first else set()
         first = {key: i for key, i in first.items() if submissions[i].question not in closed}
         repeated = self._repeated([submissions[i] for i in first.values() if submissions[i].is_batch])
         first = {key: i for key, i in first.items() if key not in repeated}

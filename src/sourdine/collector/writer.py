@@ -51,6 +51,7 @@ class Staging:
         batches = [i for i, each in enumerate(submissions) if each.is_batch]
         if batches or events:
             done = self._store.write([submissions[i] for i in batches], events)
+            events.clear()  # they are on the disk, whatever fails below
             for i, outcome in zip(batches, done, strict=True):
                 outcomes[i] = outcome
         single = [i for i, outcome in enumerate(outcomes) if outcome is None]
@@ -83,7 +84,8 @@ class Staging:
             if not held or not (is_group or now - self._since[place] >= self._seconds):
                 continue
             # In an order by chance: nothing that is written has that of arrival.
-            self._store.write([held[i] for i in permutation(len(held), SYSTEM).tolist()])
+            mixed = [held[i] for i in permutation(len(held), SYSTEM).tolist()]
+            self._store.write(mixed, admitted=True)
             for each in held:
                 del self._checks[each.key]
             del self._held[place], self._reports[place], self._since[place]

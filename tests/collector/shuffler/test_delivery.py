@@ -252,6 +252,103 @@ def test_a_store_that_was_copied_while_it_runs_is_refused_its_second_seal(tmp_pa
     other.close()
 
 
+def test_parts_of_a_seal_arrive_in_order_so_that_a_restore_counts_nothing_twice(
+    tmp_path: Path, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first part brings the digests of submissions, without which a restored store takes one again."""
+    monkeypatch.setattr("sourdine.collector.shuffler.batches.MOST_BATCH", 20)
+    settings = shuffler(tmp_path, wire)
+    store = new_store(settings.store, SIGNED)
+    add(store, 39)
+    store.close()
+    shutil.copy(tmp_path / "s.db", tmp_path / "backup")
+    store = open_store(settings.store)
+    unheard = submission(lines(1, 77), period="")
+    store.write([unheard])
+    link = linked(settings, store)
+    wire.faults = [Fault.BAD_GATEWAY]
+    with pytest.raises(DeliveryFailed):
+        pass_on(settings, store, today(), link)
+    assert wire.counted() == 0
+    store.close()
+    shutil.copy(tmp_path / "backup", tmp_path / "s.db")
+    store = open_store(settings.store)
+    link = linked(settings, store)
+    store.write([unheard])
+    assert pass_on(settings, store, today(), link) == 2
+    assert wire.counted() == 40
+    store.close()
+
+
+def test_the_rest_of_a_seal_that_a_restore_lost_is_logged(
+    tmp_path: Path, wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("sourdine.collector.shuffler.batches.MOST_BATCH", 20)
+    settings = shuffler(tmp_path, wire)
+    store = new_store(settings.store, SIGNED)
+    add(store, 41)
+    store.close()
+    shutil.copy(tmp_path / "s.db", tmp_path / "backup")
+    store = open_store(settings.store)
+    link = linked(settings, store)
+    wire.faults = [Fault.NONE, Fault.BAD_GATEWAY]
+    with pytest.raises(DeliveryFailed):
+        pass_on(settings, store, today(), link)
+    assert wire.counted() == 21
+    store.close()
+    shutil.copy(tmp_path / "backup", tmp_path / "s.db")
+    store = open_store(settings.store)
+    linked(settings, store)
+    assert recount(store, 1, WORK).reports == 0
+    assert "At most 21 reports of 1 part" in caplog.text
+    store.close()
+
+
+def test_a_collector_put_back_while_the_shuffler_runs_is_noticed(
+    tmp_path: Path, wire: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was noticed at the next start of the shuffler only."""
+    settings = shuffler(tmp_path, wire)
+    store = new_store(settings.store, SIGNED)
+    add(store, 25)
+    link = linked(settings, store)
+    assert pass_on(settings, store, today(), link) == 1
+    collected = open_store(wire.settings.store)
+    for table in ("batches", "blocks", "loose", "submissions"):
+        collected.run(f"DELETE FROM {table}")
+    collected.close()
+    add(store, 30, 100)
+    wire.faults = [Fault.BAD_GATEWAY]  # while it was away
+    with pytest.raises(DeliveryFailed):
+        pass_on(settings, store, today(), link)
+    assert pass_on(settings, store, today(), link) == 1
+    assert wire.counted() == 30
+    assert caplog.text.count("25 reports less") == 1
+    wire.faults = [Fault.BAD_GATEWAY]
+    add(store, 30, 200)
+    with pytest.raises(DeliveryFailed):
+        pass_on(settings, store, today(), link)
+    assert pass_on(settings, store, today(), link) == 1
+    assert caplog.text.count("25 reports less") == 1, "a line for each loss, not for each look"
+    store.close()
+
+
+def test_batches_that_nobody_takes_are_removed_though_the_collector_never_answers(
+    tmp_path: Path, wire: Wire
+) -> None:
+    settings = shuffler(tmp_path, wire)
+    store = new_store(settings.store, SIGNED)
+    add(store, 25)
+    link = linked(settings, store)
+    wire.faults = [Fault.BAD_GATEWAY] * 8
+    for day in (today(), CLOSES + timedelta(days=8)):
+        with pytest.raises(DeliveryFailed):
+            pass_on(settings, store, day, link)
+    assert recount(store, 1, WORK).reports == 0
+    assert wire.counted() == 0
+    store.close()
+
+
 def test_a_collector_put_back_from_a_backup_is_noticed(
     tmp_path: Path, wire: Wire, caplog: pytest.LogCaptureFixture
 ) -> None:

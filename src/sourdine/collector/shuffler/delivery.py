@@ -5,6 +5,8 @@ import json
 import logging
 import secrets
 import ssl
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -36,6 +38,7 @@ LOG = logging.getLogger("sourdine.collector")
 STATE_PATH = "/v1/shuffler"
 _TIME = 60.0  # seconds that a collector may take
 _HAS = (200, 201)
+_REFUSED = (403, 409, 410, 413, 422)  # as a collector that is there may answer
 _MOST_ANSWER = 1 << 28
 _GRACE = timedelta(days=1)  # after a question has closed: a clock may be a day ahead
 
@@ -80,8 +83,11 @@ class CollectorLink:
         self._key = SharedKey(settings.shuffler_key)
         self.is_synchronised = False
         """Whether the collector has said, since this process began, which seals it has."""
+        self.is_doubtful = False
+        """Whether the collector was away: its store may have been put back from a backup meanwhile."""
         self.epoch: bytes | None = None
         self.delivered, self.failed = 0, 0
+        self._missing: dict[str, int] = {}
 
     def _post(self, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, str, bytes]:
         host, port = self._address.hostname or "", self._address.port
@@ -114,10 +120,12 @@ class CollectorLink:
         )
         if status not in _HAS:
             self.failed += 1
+            self.is_doubtful |= status not in _REFUSED
             raise DeliveryFailed(status)
         epoch = self._key.confirmed_epoch(receipt, fingerprint, batch.label, body)
         if epoch is None:
             self.failed += 1
+            self.is_doubtful = True
             raise DeliveryFailed(status, "without a receipt of the collector")
         self.delivered += 1
 
@@ -150,22 +158,33 @@ class CollectorLink:
         self.epoch = bytes.fromhex(found["epoch"])
         for name, known in found["questions"].items():
             question = questions[name]
-            dropped = catch_up(store, question, _known(identity.epoch, known["batches"]))
-            if known["batches"]:
+            later = _known(identity.epoch, known["batches"])
+            dropped = catch_up(store, question, later)
+            if later:
                 LOG.warning(
                     "The store was put back from a backup. The collector has %d later batches; %d waiting "
                     "reports are counted there, and were removed.",
-                    len(known["batches"]),
+                    len(later),
                     dropped,
                 )
+            for reports, parts in _cut_short([label for label, _ in later]):
+                LOG.warning(
+                    "At most %d reports of %d part%s of a seal were not delivered before the store was put "
+                    "back; they are lost.",
+                    reports,
+                    parts,
+                    "" if parts == 1 else "s",
+                )
             missing = store.seals(question.number).delivered - int(known["reports"])
-            if missing > 0 and not question.closed:
+            is_new = missing != self._missing.get(name, 0)
+            self._missing[name] = missing
+            if missing > 0 and is_new and not question.closed:
                 LOG.warning(
                     "The collector has %d reports less than it gave receipts for. Its store was put back "
                     "from a backup.",
                     missing,
                 )
-        self.is_synchronised = True
+        self.is_synchronised, self.is_doubtful = True, False
 
 
 def _known(store: bytes, batches: list[dict[str, str]]) -> list[tuple[BatchLabel, bytes]]:
@@ -174,6 +193,20 @@ def _known(store: bytes, batches: list[dict[str, str]]) -> list[tuple[BatchLabel
         label = BatchLabel.from_text(each["label"])
         if label is not None and label.store == store:
             found.append((label, bytes.fromhex(each["digests"])))
+    return found
+
+
+def _cut_short(labels: Sequence[BatchLabel]) -> list[tuple[int, int]]:
+    """Of seals that a collector has some parts of, how many reports and parts are missing at most.
+
+    Parts arrive in order, and none is larger than the first.
+    """
+    found = []
+    for name in dict.fromkeys(label.name for label in labels):
+        parts = [label for label in labels if label.name == name]
+        missing = parts[0].parts - len(parts)
+        if missing > 0:
+            found.append((missing * max(label.reports for label in parts), missing))
     return found
 
 
@@ -188,6 +221,9 @@ def pass_on(
     link = CollectorLink(settings) if link is None else link
     if not link.is_synchronised:
         link.synchronise(store)
+    elif link.is_doubtful:
+        with suppress(DeliveryFailed):  # then its time goes on, and it is asked again
+            link.synchronise(store)
     taken, failed = 0, None
     for question in store.questions():
         revisions = {version: each.announcement for version, each in store.revisions(question.number).items()}
@@ -195,12 +231,18 @@ def pass_on(
             continue
         seal_batches(store, question)
         closes = max(each.closes for each in revisions.values())
+        # The first part of a seal brings the digests of its submissions. A later one that arrived without
+        # them would be counted again from a store that is put back to before the seal.
+        stopped: set[bytes] = set()
         for batch in waiting_batches(store, question):
             try:
+                if batch.label.name in stopped:
+                    raise DeliveryFailed(0, "after another part")
                 link.send(question, batch)
                 taken += 1
             except DeliveryFailed as problem:
-                failed = problem
+                failed = failed or problem
+                stopped.add(batch.label.name)
                 if day <= closes + LATE:
                     continue
                 LOG.error(
