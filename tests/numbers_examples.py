@@ -868,6 +868,12 @@ AUDIT = {
         delta=SMALL,
         false_alarm=SMALL,
     ),
+    "audit.bound_from_scores": of(
+        lambda **n: audit.bound_from_scores(np.arange(40.0), np.arange(40) % 2 == 0, **n),
+        delta=SMALL,
+        confidence=HALF,
+    ),
+    "audit.largest_bound": of(audit.largest_bound, candidates=200, delta=SMALL, confidence=HALF),
     "audit.claim": of(lambda delta: audit.claim(NORMAL, delta), delta=SMALL),
     "audit.Mutant.examine": of(
         lambda **n: next(iter(audit.all_mutants())).examine(**n, bits=SeededBits(1)),

@@ -194,7 +194,7 @@ def profile_of(chances: NDArray[Any], pairs: list[tuple[int, int]]) -> ProfileTr
     return ProfileTradeOff(epsilons.tolist(), deltas)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([(2, 1), (2, 2), (3, 1), (3, 2), (3, 3)]))
 def test_the_bound_holds_for_any_mechanism(seed: int, size: tuple[int, int]) -> None:
     """Any table of chances from coins to a fixed number of guesses, with its trade-off counted out."""

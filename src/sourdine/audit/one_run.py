@@ -279,7 +279,7 @@ def bound_from_scores(
             "A one-run audit needs a list of scores and as many coins, two at least. Give one score and one "
             "coin for each candidate."
         )
-    _check_delta(kind, delta)
+    delta = _read_delta(kind, delta)
     return _best(kind, guess(values, flags), candidates=len(flags), delta=delta, alarm=alarm)
 
 
@@ -297,7 +297,7 @@ def largest_bound(
     """
     candidates = check.integer(_OWNER, "candidates", candidates, 2, 1 << 40)
     kind = _hypothesis(hypothesis)
-    _check_delta(kind, delta)
+    delta = _read_delta(kind, delta)
     alarm = float(1 - check.confidence(_OWNER, confidence))
     found = [Guesses(count, count) for count in numbers_of_guesses(candidates)]
     return _best(kind, found, candidates=candidates, delta=delta, alarm=alarm).epsilon
@@ -363,6 +363,7 @@ def _hypothesis(hypothesis: Hypothesis | str) -> Hypothesis:
         raise check.fail(_OWNER, "hypothesis", f"be one of {', '.join(Hypothesis)}", hypothesis) from None
 
 
-def _check_delta(kind: Hypothesis, delta: float) -> None:
-    if delta != 0 or kind is Hypothesis.GAUSSIAN:  # Gaussian noise has no epsilon at 0
-        check.inside(_OWNER, "delta", delta, 0, 1)
+def _read_delta(kind: Hypothesis, delta: float) -> float:
+    if delta == 0 and kind is not Hypothesis.GAUSSIAN:  # Gaussian noise has no epsilon at 0
+        return 0.0
+    return float(check.inside(_OWNER, "delta", delta, 0, 1))

@@ -100,7 +100,7 @@ def _loss(loss: Losses) -> Side:
             "Unfreeze",
             _model(lambda: nn.Linear(4, 2)),
         ),
-        (ROW, _model(lambda: _idle(False)), "requires_grad_", _model(lambda: _idle(True))),
+        (ROW, _model(lambda: _idle(False)), "or freeze it", _model(lambda: _idle(True))),
         (ROW, _model(lambda: _centred(0)), "mixes examples", _model(lambda: _centred(1))),
         (ROW, _model(lambda: Noting(notes=True)), "Take it out", _model(lambda: Noting(notes=False))),
         (ROW, _loss(nn.CrossEntropyLoss()), "reduction='none'", _loss(nn.CrossEntropyLoss(reduction="none"))),

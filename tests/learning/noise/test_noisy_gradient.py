@@ -65,4 +65,5 @@ def test_a_ledger_with_training_is_read_without_torch(tmp_path: Path) -> None:
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     first, second = told.stdout.splitlines()
     assert first == "1"
-    assert "pip install 'sourdine[learn]'" in second
+    assert "pip install" in second
+    assert "torch" in second

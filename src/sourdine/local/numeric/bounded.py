@@ -164,7 +164,7 @@ class BoundedLaplaceOracle(BoundedOracle):
     middle of the range; estimates are not, but for a bias that their intervals hold.
 
     >>> round(BoundedLaplaceOracle(epsilon=1, lower=-1, upper=1).error(reports=10_000), 2)
-    0.16
+    0.17
     """
 
     name: ClassVar[str] = "bounded-laplace-oracle/1"
