@@ -118,6 +118,24 @@ def test_other_types_are_refused_by_their_type_alone() -> None:
     assert int(grid.to_units("Laplace", np.uint64(2**64 - 1), None)) == grid.LIMIT
 
 
+@pytest.mark.parametrize("step", [None, Fraction(1), Fraction(1, 4)])
+def test_a_truth_of_numpy_among_objects_is_a_number(step: Fraction | None) -> None:
+    values = np.array([np.True_, None, np.False_, True, 3], dtype=np.object_)
+    units = grid.to_units("Geometric", values, step)
+    assert (units * float(step or 1)).tolist() == [1, 0, 0, 1, 3]
+    np.testing.assert_array_equal(grid.reals(values), [1.0, math.nan, 0.0, 1.0, 3.0])
+
+
+@pytest.mark.parametrize("step", [None, Fraction(1)])
+def test_a_duration_is_no_number(step: Fraction | None) -> None:
+    """NumPy derives its durations from its integers."""
+    day = np.timedelta64(1, "D")
+    durations: list[ArrayLike] = [day, [day], np.array([day]), np.array([day, 1], dtype=np.object_)]
+    for values in durations:
+        with pytest.raises(InvalidParameter, match="must be"):
+            grid.to_units("Geometric", values, step)
+
+
 HUGE = [2**62, 2**63, -(2**63) - 1, 2**64, -(2**70), 10**400]
 
 

@@ -26,7 +26,7 @@ from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 LIMIT = (1 << 62) - 1  # two numbers within the limit add up without overflow
 _FAR = 1 << 1000  # beyond every limit, and still a float
 _CHUNK = 1 << 16
-_WHOLE = int | np.integer
+_WHOLE = int | np.integer | np.bool_
 _REAL = float | np.floating
 
 
@@ -72,8 +72,13 @@ def reals(values: ArrayLike) -> NDArray[Any]:
 def mixed(array: NDArray[Any]) -> bool:
     """Whether these are objects, and all of them numbers or missing."""
     return array.dtype == np.object_ and all(
-        isinstance(item, _WHOLE | _REAL) or missing(item) for item in array.flat
+        _is_whole(item) or isinstance(item, _REAL) or missing(item) for item in array.flat
     )
+
+
+def _is_whole(item: object) -> bool:
+    """Whether an item is a whole number; a duration of NumPy is one by its base class alone."""
+    return isinstance(item, _WHOLE) and not isinstance(item, np.timedelta64)
 
 
 def missing(item: object) -> bool:
@@ -144,10 +149,10 @@ def _steps(whole: NDArray[Any], granularity: Fraction) -> NDArray[np.int64]:
 
 def _integers(owner: str, array: NDArray[Any]) -> NDArray[np.int64]:
     """Integers of any kind in 64 bits, clipped to the limit; 0 for what is missing."""
-    if array.dtype == np.object_ and all(isinstance(item, _WHOLE) or missing(item) for item in array.flat):
+    if array.dtype == np.object_ and all(_is_whole(item) or missing(item) for item in array.flat):
         clipped = [0 if missing(item) else max(-LIMIT, min(LIMIT, int(item))) for item in array.flat]
         array = np.array(clipped, dtype=np.int64).reshape(array.shape)
-    if not np.issubdtype(array.dtype, np.integer):
+    if array.dtype.kind not in "iu":
         raise InvalidParameter(
             f"The values given to {owner} must be integers. Pass an array of integers. "
             "Reals need a mechanism with a granularity, such as Laplace(scale=1, granularity=2**-20)."

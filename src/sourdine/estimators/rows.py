@@ -115,7 +115,8 @@ def _float(item: object) -> float:
     >>> [_float(item) for item in (3, "3", None, Fraction(10**400), -(10**400), Decimal("sNaN"))]
     [3.0, nan, nan, inf, -inf, nan]
     """
-    if not isinstance(item, int | float | Fraction | Decimal | np.number | np.bool_):
+    known = isinstance(item, int | float | Fraction | Decimal | np.number | np.bool_)
+    if not known or isinstance(item, np.timedelta64):
         return math.nan
     try:
         return float(item)
