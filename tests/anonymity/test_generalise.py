@@ -159,6 +159,39 @@ def check_satisfied(found: Generalised) -> None:
     assert found.loss.average_class == pytest.approx(after.average_class)
 
 
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_table_is_refused_exactly_where_no_levels_satisfy_the_demand(data: st.DataObject) -> None:
+    """The whole table may fail as one class where what remains of it does not."""
+    record = st.tuples(st.sampled_from("0145"), st.sampled_from("uuuvw"))
+    rows: list[dict[str, object]] = [
+        {"a": a, "b": "0", "c": "0", "s": s} for a, s in data.draw(st.lists(record, min_size=3, max_size=8))
+    ]
+    asked, same = data.draw(st.sampled_from(CASES))
+    limit = data.draw(st.sampled_from([Fraction(0), Fraction(1, 3), Fraction(2, 3)]))
+    allowed = int(limit * len(rows))
+    best, good = brute.best_levels(rows, TREES, allowed=allowed, sensitive="s", **same)  # type: ignore[arg-type]
+    if good:
+        found = made(rows, Demand(**asked), suppress=limit)  # type: ignore[arg-type]
+        assert found.loss.ncp == pytest.approx(best)
+        check_satisfied(found)
+    else:
+        with pytest.raises(InvalidParameter):
+            made(rows, Demand(**asked), suppress=limit)  # type: ignore[arg-type]
+
+
+def test_what_remains_may_satisfy_what_the_whole_table_does_not() -> None:
+    rows: list[dict[str, object]] = [
+        {"a": a, "b": "0", "c": "0", "s": s} for a, s in ("0u", "1v", "4u", "5u")
+    ]
+    with pytest.raises(InvalidParameter, match="not varied enough"):
+        made(rows, Demand(k=2, alpha=Fraction(1, 2)))
+    with pytest.raises(InvalidParameter, match="at most 1 of the 4 records left out, no levels satisfy"):
+        made(rows, Demand(k=2, alpha=Fraction(1, 2)), suppress=Fraction(1, 4))
+    found = made(rows, Demand(k=2, alpha=Fraction(1, 2)), suppress=Fraction(1, 2))
+    assert (found.suppressed, found.levels) == (2, {"a": 1, "b": 0, "c": 0})
+
+
 def test_leaving_out_can_undo_what_held_below() -> None:
     """With t and suppression a good node may have a bad one above it, so that t must not prune there."""
     tree = {"p": ("x", "*"), "q": ("x", "*"), "r": ("y", "*")}

@@ -37,6 +37,7 @@ from sourdine.anonymity.equivalence import Cells, cells_from, weighed
 from sourdine.anonymity.hierarchy import Ladder
 from sourdine.anonymity.records import Codes, Records, number_tuples
 from sourdine.anonymity.requirement import Demand
+from sourdine.core.errors import InvalidParameter
 
 Node = tuple[int, ...]
 Watch = Callable[[float], None]
@@ -186,7 +187,7 @@ class _Pieces:
 
 
 def search(lattice: Lattice, watch: Watch | None = None) -> FoundNode:
-    """The good node of the least loss; the topmost, one class of everybody, must be good.
+    """The good node of the least loss, or a refusal where none is good.
 
     Where the candidates are too many to list, those of the least bound are searched, and what is found is not
     proven to be the best.
@@ -195,7 +196,12 @@ def search(lattice: Lattice, watch: Watch | None = None) -> FoundNode:
     nodes, bounds, whole = _candidates(lattice, best[1].ncp)
     best = _sweep(lattice, nodes, bounds, best, watch)
     node, outcome = best
-    assert outcome.mask is not None
+    if outcome.mask is None:
+        raise InvalidParameter(
+            f"With at most {lattice.allowed:,} of the {lattice.size:,} records left out, "
+            f"{'no' if whole else 'none of the likeliest'} levels satisfy {lattice.demand.words}. Ask for "
+            "less, or allow more to be left out."
+        )
     return FoundNode(
         node=node,
         suppressed=outcome.suppressed,

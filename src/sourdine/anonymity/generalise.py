@@ -190,14 +190,17 @@ def generalise_records(
     share = check.share("generalise", "suppress", suppress)
     check.member("generalise", "method", method, GeneralisationMethod)
     grounds = distances_of(records.sensitive, distances)
-    _check_possible(records, demand, grounds)
-    if method is GeneralisationMethod.FULL:
+    full = method is GeneralisationMethod.FULL
+    _check_possible(records, demand, grounds, all_stay=not full or share * records.size < 1)
+    if full:
         return _full(records, demand, hierarchies=hierarchies, distances=grounds, suppress=share, watch=watch)
     return _local(records, demand, hierarchies=hierarchies, distances=grounds, method=method, watch=watch)
 
 
-def _check_possible(records: Records, demand: Demand, distances: Sequence[ValueDistance]) -> None:
-    """One class of everybody is the last resort; it must satisfy the demand."""
+def _check_possible(
+    records: Records, demand: Demand, distances: Sequence[ValueDistance], *, all_stay: bool
+) -> None:
+    """Refuse a demand that one class of everybody does not satisfy, where no record may be left out."""
     if demand.k > records.size:
         raise InvalidParameter(
             f"A k of {demand.k:,} is more than the {records.size:,} records of the table. Ask for less."
@@ -206,6 +209,8 @@ def _check_possible(records: Records, demand: Demand, distances: Sequence[ValueD
         raise InvalidParameter(
             "A demand on sensitive values needs a sensitive column. Name one, or ask for k alone."
         )
+    if not all_stay:  # without some of its records the table may satisfy what it does not as a whole
+        return
     everybody = Classes(np.zeros(len(records.counts), np.int64), np.array([records.size]))
     columns = [cells_of(everybody, each, records.counts) for each in records.sensitive]
     if demand.of_sensitive and not demand.satisfies(everybody.sizes, columns, distances)[0]:
