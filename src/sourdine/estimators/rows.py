@@ -115,8 +115,9 @@ def _float(item: object) -> float:
     >>> [_float(item) for item in (3, "3", None, Fraction(10**400), -(10**400), Decimal("sNaN"))]
     [3.0, nan, nan, inf, -inf, nan]
     """
-    known = isinstance(item, int | float | Fraction | Decimal | np.number | np.bool_)
-    if not known or isinstance(item, np.timedelta64):
+    if isinstance(item, np.timedelta64):  # derived from NumPy's integers
+        return math.nan
+    if not isinstance(item, int | float | Fraction | Decimal | np.number | np.bool_):
         return math.nan
     try:
         return float(item)
