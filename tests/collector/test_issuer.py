@@ -230,3 +230,19 @@ def test_metrics_are_shown_on_their_own_port_alone(tmp_path: Path) -> None:
 
     assert shown(8080).status == 404
     assert b'sourdine_token_requests_total{outcome="number"} 1' in shown(9).body
+
+
+def test_an_issuer_is_ready_while_its_codes_can_be_used(tmp_path: Path) -> None:
+    """It said so without codes too."""
+
+    def ready(application: IssuerApplication) -> int:
+        client: Any = Client(application)  # type: ignore[arg-type]
+        answer: Answer = asyncio.run(client.ask("GET", "/ready"))
+        return answer.status
+
+    application = issuer(tmp_path)
+    assert ready(application) == 200
+    assert application._codes is not None
+    application._codes.close()
+    assert ready(application) == 503
+    assert ready(IssuerApplication(application.settings)) == 503

@@ -3,7 +3,10 @@
 import pytest
 
 from sourdine.collector import rates
+from sourdine.collector.processes import run
 from sourdine.collector.rates import ConnectionCounts, Rates
+from sourdine.collector.settings import CollectorSettings
+from sourdine.core.errors import InvalidParameter
 
 
 def test_a_burst_and_then_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,6 +55,22 @@ def test_connections_of_an_address_and_of_its_network_are_bounded() -> None:
     assert not counts.admit("2001:db8:0:7::1")
     assert counts.admit("2001:db8:1::1")
     assert all(ConnectionCounts(0).admit("192.0.2.1") for _ in range(100))
+
+
+def test_a_network_of_proxies_has_no_bound() -> None:
+    """A proxy that was named by its network had 512 connections, for everybody behind it."""
+    counts = ConnectionCounts(3, ["10.0.0.0/8", "2001:db8::/32"])
+    for address in ("10.1.2.3", "2001:db8::1"):
+        assert all(counts.admit(address) for _ in range(20))
+    assert [counts.admit("192.0.2.1") for _ in range(4)] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("proxy", ["*", "proxy.example", "10.0.0.1/8", ""])
+def test_a_proxy_is_an_address_or_a_network(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the sign for all of them a client's own X-Forwarded-For was believed; the others were ignored."""
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+    with pytest.raises(InvalidParameter, match="must be an IP address or a network"):
+        run(CollectorSettings(store="reports.db"), [], proxies=[proxy])
 
 
 def test_connections_that_end_leave_nothing() -> None:

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from benchmarks.servers import Server
 from sourdine.collector import store as stores
-from sourdine.collector.blocks import RunningCounts, recount
+from sourdine.collector.blocks import RunningCounts, recount, unpacked_block
 from sourdine.collector.postgres import PostgresStore
 from sourdine.collector.settings import open_store
 from sourdine.collector.store import ReportStore, StoreError
@@ -172,6 +173,47 @@ def test_writers_that_counted_before_another_made_a_block_make_none_below_the_le
     assert sum(block_sizes(one)) + one.count_loose((1, "2026-11-17")) == 24 * 80
     assert len(block_sizes(one)) >= 2
     assert min(block_sizes(one)) >= stores.LEAST_BLOCK
+    one.close()
+    other.close()
+
+
+def batches_in(store: ReportStore) -> list[list[int]]:
+    """How many reports of each batch a block has, and what lies loose; the numbers tell the batches."""
+    place, found = (1, "2026-11-17"), []
+    for number, _ in store.unmixed(place):
+        found.append(unpacked_block(store.take_block(number), 1)[1].ravel().tolist())
+    return [sorted(Counter(rows).values()) for rows in found]
+
+
+def test_a_block_has_whole_batches(tmp_path: Path) -> None:
+    """It took 2,048 of the loose reports of several writers, and so a part of some shuffler's batch."""
+    numbered = Question(name="batches", oracle=GRR(epsilon=1, categories=256))
+    first = new_store(str(tmp_path / "reports.db"), announced(numbered))
+    writers = [first, *(open_store(str(tmp_path / "reports.db")) for _ in range(6))]
+    for batch in range(7 * 13):
+        rows = numbered.oracle.pack(np.full(25, batch))
+        writers[batch % 7].write([submission(rows.tobytes(), kind=BodyKind.PACKED)])
+    assert first.count_loose((1, "2026-11-17")) == 7 * 13 * 25
+    rows = numbered.oracle.pack(np.full(200, 255))
+    first.write([submission(rows.tobytes(), kind=BodyKind.PACKED)])
+    assert batches_in(first) == [[25] * 7 * 13 + [200]]
+    for store in writers:
+        store.close()
+
+
+def test_two_packers_share_no_batch(server: Server) -> None:
+    """One that comes while another one packs leaves its reports to the next."""
+    place = server.new()
+    one, other = new_store(place), open_store(place)
+    other.write([submission(lines(500, 1))])
+    one.begin()
+    assert one.may_pack()
+    assert len(one.take_loose((1, "2026-11-17"))) == 500
+    other.write([submission(lines(50, 2))])
+    assert block_sizes(other) == []
+    one.rollback()
+    other.write([submission(lines(50, 3))])
+    assert block_sizes(other) == [600]
     one.close()
     other.close()
 

@@ -72,6 +72,11 @@ class CodeStore:
         """Let go of the file."""
         self._connection.close()
 
+    def check(self) -> None:
+        """Raise an error of SQLite if codes cannot be used now."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute("ROLLBACK")
+
     def add(self, fingerprint: str, codes: Iterable[str]) -> None:
         """Let codes be used for a question; those that are there already stay as they are."""
         rows = [(_digest(fingerprint, code),) for code in codes]
@@ -189,7 +194,10 @@ class IssuerApplication:
             await respond(send, HTTPStatus.OK, b'{"status":"ok"}', more)
             return
         if scope["method"] == "GET" and scope["path"] == "/ready":
-            await respond(send, HTTPStatus.OK, b'{"ready":true,"waits_for":[]}', more)
+            is_ready = await self._is_ready()
+            status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
+            body = b'{"ready":true,"waits_for":[]}' if is_ready else b'{"ready":false,"waits_for":["store"]}'
+            await respond(send, status, body, more)
             return
         inside = self.settings.results_port
         if scope["path"] == "/metrics" and inside and (scope.get("server") or ("", 0))[1] == inside:
@@ -206,6 +214,16 @@ class IssuerApplication:
         self._counts[_OUTCOMES.get(int(status), "refused")] += 1
         kind = b"application/octet-stream" if status == HTTPStatus.OK else b"application/json"
         await respond(send, status, body, more, kind)
+
+    async def _is_ready(self) -> bool:
+        if self._codes is None:
+            return False
+        try:
+            async with self._turn:
+                await asyncio.to_thread(self._codes.check)
+        except sqlite3.Error:
+            return False
+        return True
 
     async def _token(
         self, scope: "Scope", headers: Mapping[bytes, bytes], receive: "Receive"

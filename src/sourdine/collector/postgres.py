@@ -223,14 +223,18 @@ class PostgresStore(ReportStore):
             [content[i * width : (i + 1) * width] for i in range(len(rows))],
         )
 
-    def take_loose(self, place: Place, count: int) -> list[tuple[int, bytes]]:
+    def take_loose(self, place: Place, count: int | None = None) -> list[tuple[int, bytes]]:
         rows = self._run(
             "DELETE FROM {schema}.loose WHERE number IN (SELECT number FROM {schema}.loose "
-            "WHERE question = %s AND period = %s LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING number, report",
+            "WHERE question = %s AND period = %s LIMIT %s) RETURNING number, report",
             *place,
             count,
         )
         return [(number, bytes(report)) for number, report in rows]
+
+    def may_pack(self) -> bool:
+        # Without waiting: this transaction has rows in the table that mixing locks as a whole.
+        return bool(self.run("SELECT pg_try_advisory_xact_lock(hashtext(?))", f"{self._schema} pack")[0][0])
 
     def count_loose(self, place: Place) -> int:
         row = self._run(

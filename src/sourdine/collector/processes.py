@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from sourdine.collector.issuer import IssuerFactory, IssuerSettings
-from sourdine.collector.rates import ConnectionCounts
+from sourdine.collector.rates import ConnectionCounts, read_network
 from sourdine.collector.server import ApplicationFactory
 from sourdine.collector.settings import CollectorSettings
 from sourdine.core.errors import InvalidParameter
@@ -252,6 +252,7 @@ def run(
     proxies: Sequence[str] = (),
 ) -> None:
     """Serve until a signal ends it; what was taken in by then is stored and answered first."""
+    proxies = [str(read_network(each)) for each in proxies]
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("uvicorn.error").addFilter(_Seldom())
     raise_file_limit()
@@ -266,7 +267,7 @@ def run(
         server_header=False,
         date_header=False,
         proxy_headers=bool(proxies),
-        forwarded_allow_ips=list(proxies),
+        forwarded_allow_ips=proxies,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=int(settings.stop_time) or 1,
         limit_concurrency=_MOST_CONNECTIONS,

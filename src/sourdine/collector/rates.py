@@ -5,7 +5,9 @@ import secrets
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Collection
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from sourdine.core.errors import InvalidParameter
 
 _MOST_KNOWN = 1 << 16
 _BURST = 4.0  # seconds of the rate that may come at once
@@ -38,11 +40,13 @@ class ConnectionCounts:
     """The open connections of each address and of each network of addresses, both bounded.
 
     One address with as many connections as a server takes would otherwise shut out everybody else. An address
-    of IPv6 is 64 bits of it, and a network 48; of IPv4 a network is 24 bits.
+    of IPv6 is 64 bits of it, and a network 48; of IPv4 a network is 24 bits. Proxies, each an address or a
+    network such as 10.0.0.0/8, speak for others and are exempt.
     """
 
     def __init__(self, most: int, exempt: Collection[str] = ()) -> None:
-        self._most, self._exempt = most, frozenset(exempt)
+        self._most = most
+        self._exempt = [read_network(each) for each in exempt]
         self._open: Counter[bytes] = Counter()
         self.refused = 0
 
@@ -64,11 +68,30 @@ class ConnectionCounts:
                 del self._open[name]
 
     def _names(self, address: str) -> list[tuple[bytes, int]]:
-        if self._most <= 0 or address in self._exempt:
+        if self._most <= 0 or self._is_exempt(address):
             return []
         own = _network(address)
         wide = own[:6] if len(own) == 8 else own[:-1]
         return [(b"address " + own, self._most), (b"network " + wide, 2 * self._most)]
+
+    def _is_exempt(self, address: str) -> bool:
+        try:
+            known = ip_address(address)
+        except ValueError:
+            return False
+        return any(known in network for network in self._exempt)
+
+
+def read_network(text: str) -> IPv4Network | IPv6Network:
+    """Read the address or the network of a proxy."""
+    try:
+        return ip_network(text)
+    except ValueError:
+        # Uvicorn takes a name or a malformed network for one that no request comes from, and "*" for
+        # everybody, whose first X-Forwarded-For a client writes as it likes.
+        raise InvalidParameter(
+            "A proxy must be an IP address or a network such as 10.0.0.0/8. Name those that are yours."
+        ) from None
 
 
 def _network(address: str) -> bytes:

@@ -222,11 +222,11 @@ class SqliteStore(ReportStore):
             ],
         )
 
-    def take_loose(self, place: Place, count: int) -> list[tuple[int, bytes]]:
+    def take_loose(self, place: Place, count: int | None = None) -> list[tuple[int, bytes]]:
         return self._connection.execute(
             "DELETE FROM loose WHERE number IN "
             "(SELECT number FROM loose WHERE question = ? AND period = ? LIMIT ?) RETURNING number, report",
-            (*place, count),
+            (*place, -1 if count is None else count),
         ).fetchall()
 
     def count_loose(self, place: Place) -> int:

@@ -282,8 +282,12 @@ class ReportStore(ABC):
         """Keep reports one by one."""
 
     @abstractmethod
-    def take_loose(self, place: Place, count: int) -> list[tuple[int, bytes]]:
-        """Remove at most so many loose reports and return them."""
+    def take_loose(self, place: Place, count: int | None = None) -> list[tuple[int, bytes]]:
+        """Remove loose reports, all or at most so many, and return them."""
+
+    def may_pack(self) -> bool:
+        """Within a transaction, return whether no other one takes loose reports until this one ends."""
+        return True
 
     @abstractmethod
     def count_loose(self, place: Place) -> int:
@@ -432,10 +436,11 @@ class ReportStore(ABC):
             for name, seal, revision, reports, part, parts, digests in rows
         ]
 
-    def remove_batch(self, number: int, label: BatchLabel) -> None:
-        """Within a transaction, remove a batch and its reports."""
-        self.run(
-            "DELETE FROM {schema}.batches WHERE question = ? AND store = ? AND seal = ? AND part = ?",
+    def remove_batch(self, number: int, label: BatchLabel) -> bool:
+        """Within a transaction, remove a batch and its reports, and return whether it was there."""
+        removed = self.run(
+            "DELETE FROM {schema}.batches WHERE question = ? AND store = ? AND seal = ? AND part = ? "
+            "RETURNING 1",
             number,
             label.store,
             label.seal,
@@ -443,6 +448,7 @@ class ReportStore(ABC):
         )
         self.leave("batches")
         self.drop(number, batch_period(label.id))
+        return bool(removed)
 
     def take_fresh(self, number: int) -> list[bytes]:
         """Within a transaction, take the keys of submissions that came since the last seal."""
@@ -713,7 +719,9 @@ class ReportStore(ABC):
             return
         # The count above may be of before another process made a block. What this transaction really took
         # decides: a block below the least would show a watcher of public counts when single reports came in.
-        loose = self.take_loose(place, 4 * enough)
+        # It takes all of them, and only where nobody else takes any: a part of a shuffler's batch in a block
+        # would show fewer reports than were mixed.
+        loose = self.take_loose(place) if self.may_pack() else []
         self._loose.pop(place)
         if loose:
             before = np.frombuffer(b"".join(row for _, row in loose), np.uint8).reshape(-1, width)

@@ -87,6 +87,15 @@ def test_a_batch_is_the_same_when_it_is_sent_again_and_gone_when_settled(place: 
     assert recount(store, 1, NUMBERS).reports == 0
 
 
+def test_a_batch_that_two_processes_settle_is_delivered_once(place: str) -> None:
+    """It was counted twice, so that the collector seemed to have lost reports."""
+    store, question = store_with(place, 30)
+    (batch,) = seal_batches(store, question)
+    settle(store, question, batch)
+    settle(store, question, batch)
+    assert store.seals(1).delivered == 30
+
+
 def test_what_is_left_at_the_end_is_dropped(place: str) -> None:
     store, question = store_with(place, 7)
     assert drop_rest(store, question) == 7

@@ -22,7 +22,9 @@ StorePlace = Annotated[
 
 Proxies = Annotated[
     list[str] | None,
-    typer.Option(help="The address of a proxy that says where a request came from. Only for --rate."),
+    typer.Option(
+        help="Address or network of a proxy that writes X-Forwarded-For: for --rate; without --connections."
+    ),
 ]
 
 

@@ -112,8 +112,8 @@ def settle(store: ReportStore, question: StoredQuestion, batch: Batch, *, delive
     """Forget a batch that the collector has, or that no collector takes any more."""
     try:
         store.begin_alone()
-        store.remove_batch(question.number, batch.label)
-        if delivered:
+        was_there = store.remove_batch(question.number, batch.label)
+        if delivered and was_there:  # else another process on the same store has counted it
             before = store.seals(question.number)
             store.set_seals(
                 question.number, replace(before, delivered=before.delivered + batch.label.reports)
