@@ -126,14 +126,14 @@ def _list(as_json: bool) -> None:
 
 
 def _print(result: "AttackResult", output: Path | None) -> None:
-    from sourdine.report.pages.attack import COLUMNS, OWN, attack_rows
+    from sourdine.report.pages.attack import ATTACK_COLUMNS, OWN, attack_rows
 
     if result.own:
         show.line(OWN)
     show.line(result.finding)
     show.say(result.attacked)
     show.line(f"Success: {result.goal}.")
-    show.table(COLUMNS, attack_rows(result), numbers=COLUMNS[2:])
+    show.table(ATTACK_COLUMNS, attack_rows(result), numbers=ATTACK_COLUMNS[2:])
     if not result.succeeds and not result.own:
         show.line("The attack FAILED without protection.")
     if not result.stopped:

@@ -138,13 +138,18 @@ def _members(name: str, text: str, kind: type[E]) -> list[E]:
 
 def _print(measured: "Utility", html: Path | None) -> None:
     from sourdine.local.utility.measure import NOTICE
-    from sourdine.report.pages.utility import price_words, reading_points, utility_table, what_words
+    from sourdine.report.pages.utility import (
+        describe_utility_price,
+        reading_points,
+        utility_table,
+        what_words,
+    )
 
     table = utility_table(measured)
     show.say(f"{NOTICE}.")
     show.say(what_words(measured))
     show.table(table.columns, table.shown(), (*table.numbers, *table.columns[:2], *table.columns[-2:]))
-    show.say(f"{table.note} {price_words(measured)}")
+    show.say(f"{table.note} {describe_utility_price(measured)}")
     show.say(reading_points(measured)[2])
     if html is not None:
         show.line(f"  {html}")

@@ -123,10 +123,10 @@ def plain_sweep(swept: "Swept") -> dict[str, object]:
 def print_sweep(swept: "Swept", files: SweepFiles) -> None:
     """A sweep as people read it."""
     from sourdine.learning.sweep.run import means
-    from sourdine.report.pages.sweep import COLUMNS, sweep_rows
+    from sourdine.report.pages.sweep import SWEEP_COLUMNS, sweep_rows
 
     rows = means(swept.sweep, swept.runs)
-    show.table(COLUMNS, sweep_rows(rows), numbers=COLUMNS)
+    show.table(SWEEP_COLUMNS, sweep_rows(rows), numbers=SWEEP_COLUMNS)
     if swept.before:
         runs = counted(swept.sweep.runs, "run")
         show.line(f"Went on from the journal: {swept.before:,} of {runs} had been made before.")

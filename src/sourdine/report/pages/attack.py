@@ -116,7 +116,7 @@ def _series(chart: AttackChart) -> Series:
 
 
 OWN = "NOT PRIVATE: this is about a table as it is, outside every guarantee. Keep it where the table is kept."
-COLUMNS = ("case", "target", "success", "right", "of")
+ATTACK_COLUMNS = ("case", "target", "success", "right", "of")
 
 
 def attack_page(attack: AttackResult) -> Page:
@@ -127,7 +127,7 @@ def attack_page(attack: AttackResult) -> Page:
     table = TextTable(
         name="success",
         title=f"Success: {attack.goal}",
-        columns=COLUMNS,
+        columns=ATTACK_COLUMNS,
         rows=attack_rows(attack),
         note=OWN if attack.own else "Everybody here is made up, and nothing of it is drawn from real tables.",
     )

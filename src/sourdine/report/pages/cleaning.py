@@ -24,14 +24,14 @@ def cleaning_page(name: str, cleaned: CleanTable) -> Page:
         title=f"{name}, cleaned",
         lead=(
             f"Every cell was made private on its own. For each {cleaner.unit} the whole table costs "
-            f"ε = {shorten_up(float(cleaner.total))}: {price_words(cleaned)}. Whatever is done with the "
-            "table later costs nothing more."
+            f"ε = {shorten_up(float(cleaner.total))}: {describe_cleaning_price(cleaned)}. Whatever is done "
+            "with the table later costs nothing more."
         ),
         sections=(*_warnings(cleaned), _guarantee(cleaned), _done(cleaned), _reading(cleaned)),
     )
 
 
-def price_words(cleaned: CleanTable) -> str:
+def describe_cleaning_price(cleaned: CleanTable) -> str:
     """How the epsilon of a person comes about."""
     cleaner = cleaned.cleaner
     many = "1 record" if cleaner.rows == 1 else f"up to {cleaner.rows:,} records"

@@ -12,7 +12,7 @@ from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import TextTable
 
 RunRow = Mapping[str, str | int | float | None]
-COLUMNS = (
+SWEEP_COLUMNS = (
     "learning rate",
     "batch",
     "epochs",
@@ -42,7 +42,7 @@ def sweep_page(rows: Sequence[RunRow], curves: Sequence[RunRow], *, model: str, 
     table = TextTable(
         name="settings",
         title="Every setting, best first",
-        columns=COLUMNS,
+        columns=SWEEP_COLUMNS,
         rows=tuple(sweep_rows(rows)),
         note="Accuracy on public data, mean over the runs of a setting.",
     )

@@ -32,7 +32,11 @@ def utility_page(name: str, utility: Utility) -> Page:
         lead=f"{NOTICE}. {what_words(utility)}",
         sections=(
             *(_section(utility, model) for model in utility.models),
-            Section(title="All scores", paragraphs=(price_words(utility),), tables=(utility_table(utility),)),
+            Section(
+                title="All scores",
+                paragraphs=(describe_utility_price(utility),),
+                tables=(utility_table(utility),),
+            ),
             Section(title="How to read it", points=reading_points(utility)),
         ),
     )
@@ -46,7 +50,7 @@ def what_words(utility: Utility) -> str:
     )
 
 
-def price_words(utility: Utility) -> str:
+def describe_utility_price(utility: Utility) -> str:
     """What epsilons are."""
     meaning = (
         f"that of every column, and each {utility.unit} pays for all of them: the price"
