@@ -14,8 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sourdine.core.figure import picture
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine_reproduction import find_experiments
 from sourdine_reproduction.cache import read
 from sourdine_reproduction.pages import ONCE, TITLE, by_source, count_words, meanings, source_page, standings

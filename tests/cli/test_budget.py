@@ -189,7 +189,7 @@ def test_curves_are_kept_on_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyP
         figure = Figure(title="ε falls", chart={"mark": "point"})
         return Page(title="Curves", lead="Short.", sections=(Section(title="All", figures=(figure,)),))
 
-    monkeypatch.setattr("sourdine.report.pages.training_curves.curves_page", page)
+    monkeypatch.setattr("sourdine.report.pages.training.curves_page", page)
     place = tmp_path / "budget.html"
     result = run("curves", "--html", str(place))
     assert result.exit_code == 0

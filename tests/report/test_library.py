@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sourdine.core.errors import SourdineError
-from sourdine.report import library
-from sourdine.report.library import chart_library
+from sourdine.report import view as library
+from sourdine.report.view import chart_library
 
 
 def test_the_script_and_its_licences_are_in_the_package() -> None:

@@ -7,7 +7,7 @@ import pytest
 from sourdine.accounting.accountant import Bracket
 from sourdine.core.errors import InvalidParameter
 from sourdine.report import TextTable
-from sourdine.report.table import show
+from sourdine.report.view import show
 
 
 def table() -> TextTable:

@@ -7,8 +7,7 @@ import pytest
 from sourdine.accounting.accountant import Bracket
 from sourdine.core.codec import decoded, encoded
 from sourdine.core.figure import Figure
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine_reproduction import Experiment, Result, Settings, Standing, answer, cache, judge
 from sourdine_reproduction.cache import FOLDER, forget, run_or_read
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.report.table import Cell
+from sourdine.report.view import Cell
 from sourdine_reproduction import Result, Settings, Standing, find_experiments
 from sourdine_reproduction.budget.flowers import ROWS
 from tests.reproduction.results import bracket, number, table, verdict

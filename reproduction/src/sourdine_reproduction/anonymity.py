@@ -21,9 +21,8 @@ from sourdine.anonymity import (
 from sourdine.audit.attacks import AttackChart, ChartPoint
 from sourdine.core.figure import Figure
 from sourdine.frames.output import relation_of_cells
-from sourdine.report.pages.attack import draw_attack
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.pages.training_audit import draw_attack
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine_reproduction.registry import ClaimVerdict, Result, Settings, experiment, judge
 from sourdine_reproduction.statements import Standing
 

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from sourdine.report.pages.page import Page, Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.view import Cell, Page, Section, TextTable
 from sourdine_reproduction.registry import ClaimVerdict, Result
 from sourdine_reproduction.statements import MEANING, SOURCES, STATEMENTS, SourceDocument, Standing
 

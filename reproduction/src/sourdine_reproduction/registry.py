@@ -10,8 +10,7 @@ from typing import NamedTuple
 from sourdine.core import check, disk
 from sourdine.core.codec import written
 from sourdine.core.figure import picture
-from sourdine.report.pages.page import Page, Section, Watch, unwatched
-from sourdine.report.table import TextTable
+from sourdine.report.view import Page, Section, TextTable, Watch, unwatched
 from sourdine_reproduction.statements import STATEMENTS, PublishedStatement, Standing
 
 

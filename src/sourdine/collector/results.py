@@ -23,9 +23,8 @@ from sourdine.local.estimate import Counts
 from sourdine.local.pooling import pooled_estimate
 from sourdine.local.survey_result import in_rows, survey_document
 from sourdine.local.words import WordFindings, WordTree, find_words, words_document
-from sourdine.report.pages.page import Page, Section
-from sourdine.report.survey.page import ShownPeriods, survey_page, widest_half
-from sourdine.report.survey.words import words_page
+from sourdine.report.pages.survey import ShownPeriods, survey_page, widest_half, words_page
+from sourdine.report.view import Page, Section
 
 ALL = "all"
 """What is asked for to see all periods together."""

@@ -2,8 +2,7 @@
 
 from sourdine.core.figure import Figure
 from sourdine.report.charts.base import Axis, Band, Series, Slider, draw_heat, draw_lines
-from sourdine.report.pages.page import Page, Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Page, Section, TextTable
 
 __all__ = [
     "Axis",

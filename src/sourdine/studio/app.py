@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.outbox import CERTIFICATE
-from sourdine.report.pages.page import Page
+from sourdine.report.view import Page
 from sourdine.studio.acts import act_on
 from sourdine.studio.desk import Desk
 from sourdine.studio.draft_file import ChangedElsewhere

@@ -19,12 +19,10 @@ from sourdine.accounting.dpsgd.training import Training
 from sourdine.accounting.explain import explain_guarantee, explain_ledger
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import InvalidParameter, LedgerError
-from sourdine.report.pages.explanation import explanation_page
-from sourdine.report.pages.ledger import more_like_last, spending_page
-from sourdine.report.pages.page import Page, Section
-from sourdine.report.pages.training_curves import curves_page
-from sourdine.report.pages.verdict import verdict_page
-from sourdine.report.verdict import ReleaseVerdict, judge
+from sourdine.report.pages.ledger import explanation_page, more_like_last, spending_page
+from sourdine.report.pages.training import curves_page
+from sourdine.report.verdict import ReleaseVerdict, judge, verdict_page
+from sourdine.report.view import Page, Section
 from sourdine.studio.folder import Folder
 from sourdine.studio.values import read_number
 

@@ -8,7 +8,7 @@ import pytest
 from sourdine.accounting.certificate import verify_release
 from sourdine.accounting.explain import explain_guarantee
 from sourdine.accounting.ledger import Ledger
-from sourdine.report.verdict.checks import CheckOutcome, check_strength
+from sourdine.report.verdict import CheckOutcome, check_strength
 from tests.cli.certificate.release_case import SignedRelease, build_signed
 from tests.cli.table_case import build, run
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sourdine.frames.keys import Keys
-from sourdine.report.charts.groups import draw_groups
+from sourdine.report.charts.answers import draw_groups
 from sourdine.report.finding import cells_of
 from sourdine.tables import Answer
 from sourdine.tables.answers.estimate import GroupEstimate

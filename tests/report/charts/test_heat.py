@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sourdine.report.charts.heat import draw_pairs
+from sourdine.report.charts.answers import draw_pairs
 from sourdine.report.finding import cells_of
 from tests.report.test_finding import answer
 

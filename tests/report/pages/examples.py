@@ -15,20 +15,14 @@ from sourdine.audit.attacks import AttackResult, Outcome
 from sourdine.core.distance import Neighbours
 from sourdine.learning.memory.lines import fits, jumps
 from sourdine.learning.memory.table import grid
-from sourdine.report.pages import training_curves
-from sourdine.report.pages.anonymity import generalised_page, measure_page
-from sourdine.report.pages.attack import attack_page
-from sourdine.report.pages.cleaning import cleaning_page
-from sourdine.report.pages.explanation import explanation_page
-from sourdine.report.pages.ledger import spending_page
-from sourdine.report.pages.memory import memory_page
-from sourdine.report.pages.page import Page
+from sourdine.report.pages import training as training_curves
+from sourdine.report.pages.anonymity import cleaning_page, generalised_page, measure_page, utility_page
+from sourdine.report.pages.ledger import explanation_page, spending_page
 from sourdine.report.pages.release import release_page
-from sourdine.report.pages.sweep import sweep_page
-from sourdine.report.pages.training_audit import training_audit_page
-from sourdine.report.pages.utility import utility_page
-from sourdine.report.pages.verdict import verdict_page
-from sourdine.report.verdict import judge
+from sourdine.report.pages.training import memory_page, sweep_page
+from sourdine.report.pages.training_audit import attack_page, training_audit_page
+from sourdine.report.verdict import judge, verdict_page
+from sourdine.report.view import Page
 from tests.cli.certificate.release_case import build_signed
 from tests.learning.memory.test_table import made as measured_memory
 from tests.local.utility.test_measure import measured as measured_utility

@@ -5,7 +5,7 @@ import vl_convert
 from sourdine.audit.attacks import AttackChart, AttackResult, ChartPoint, Outcome
 from sourdine.audit.attacks.attack import Arm
 from sourdine.report.charts.base import COLOURS, GREY
-from sourdine.report.pages.attack import attack_page, attack_rows, draw_attack
+from sourdine.report.pages.training_audit import attack_page, attack_rows, draw_attack
 
 BARS = AttackChart(
     finding="Bars",

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from sourdine.local.cleaner import Cleaner, CleanTable, Method
-from sourdine.report.pages.cleaning import cleaning_page, done_table, found_table
+from sourdine.report.pages.anonymity import cleaning_page, done_table, found_table
 from sourdine.testing import SeededBits
 
 COLUMNS = {

@@ -3,7 +3,7 @@ import json
 from sourdine.core.figure import picture
 from sourdine.learning.memory.lines import fits, jumps
 from sourdine.learning.memory.table import grid
-from sourdine.report.pages.memory import memory_page
+from sourdine.report.pages.training import memory_page
 from tests.learning.memory.test_table import made
 
 

@@ -2,7 +2,7 @@ from fractions import Fraction
 
 from sourdine.frames import PrivacyUnit, Schema
 from sourdine.mechanisms import Laplace
-from sourdine.report.pages.quality import misfit_section, quality_section
+from sourdine.report.pages.release import misfit_section, quality_section
 from sourdine.tables import DataQuality
 from sourdine.tables.quality.private import data_quality
 

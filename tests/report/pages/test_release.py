@@ -18,9 +18,8 @@ from sourdine.frames.keys import Keys
 from sourdine.frames.opening import open_source
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding
-from sourdine.report.pages.methods import methods_section
-from sourdine.report.pages.page import Page
-from sourdine.report.pages.release import release_page
+from sourdine.report.pages.release import methods_section, release_page
+from sourdine.report.view import Page
 from sourdine.tables import Answer, Specification
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.query import columns_of

@@ -2,7 +2,7 @@ import itertools
 from typing import Any
 
 from sourdine.core.figure import picture
-from sourdine.report.pages.sweep import sweep_figures, sweep_page, sweep_rows
+from sourdine.report.pages.training import sweep_figures, sweep_page, sweep_rows
 
 
 def made(

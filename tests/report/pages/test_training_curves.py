@@ -10,7 +10,7 @@ import vl_convert
 from sourdine.accounting import Training
 from sourdine.accounting.accountant import Bracket
 from sourdine.core.figure import Figure
-from sourdine.report.pages import training_curves
+from sourdine.report.pages import training as training_curves
 
 T = TypeVar("T")
 RUN = Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=15)

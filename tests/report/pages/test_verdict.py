@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from sourdine.accounting.certificate import PublicKey, verify_release
-from sourdine.report.pages.verdict import verdict_page
-from sourdine.report.verdict import Light, judge
+from sourdine.report.verdict import Light, judge, verdict_page
 from tests.cli.certificate.release_case import SignedRelease, build_signed
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sourdine.local import GRR, OUE, Duchi, Question
-from sourdine.report.survey.page import price_points, survey_page
+from sourdine.report.pages.survey import price_points, survey_page
 from sourdine.testing import SeededBits
 
 

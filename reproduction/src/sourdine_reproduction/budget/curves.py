@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from sourdine.accounting import TrainingCost, cost_of_training
-from sourdine.report.pages.page import Section
-from sourdine.report.pages.training_curves import curve_figures
-from sourdine.report.table import TextTable
+from sourdine.report.pages.training import curve_figures
+from sourdine.report.view import Section, TextTable
 from sourdine_reproduction.budget.printed_run import DELTA, RUN
 from sourdine_reproduction.registry import ExperimentPart, Settings, judge
 from sourdine_reproduction.statements import Standing

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 from sourdine.accounting import Sampler, Training, cost_of_training
 from sourdine.core.format import shorten_up
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, compare, judge
 from sourdine_reproduction.statements import Standing
 

@@ -8,8 +8,7 @@ from sourdine.accounting import Renyi, noise_for, poisson
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.loss import PrivacyLoss
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine_reproduction.budget.lecture_notes import DELTA, textbook_sigma
 from sourdine_reproduction.budget.printed_run import RUN
 from sourdine_reproduction.registry import ExperimentPart, Settings, judge

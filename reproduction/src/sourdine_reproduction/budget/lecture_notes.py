@@ -10,8 +10,7 @@ from sourdine.core.format import plain, shorten_up
 from sourdine.core.late import ndtri
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Laplace
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, judge
 from sourdine_reproduction.statements import Standing
 

@@ -5,8 +5,7 @@ from fractions import Fraction
 from sourdine.core.distance import Distance
 from sourdine.local.cleaner import Method
 from sourdine.mechanisms import Staircase
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine_reproduction.cleaner.measure import uncalibrated
 from sourdine_reproduction.cleaner.pima import FEATURES
 from sourdine_reproduction.registry import ExperimentPart, answer, judge

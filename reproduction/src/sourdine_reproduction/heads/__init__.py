@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 
 from sourdine.core.late import install_line
-from sourdine.report.pages.page import Section
+from sourdine.report.view import Section
 from sourdine_reproduction.heads import by_epoch, by_epsilon, flowers, memory, table
 from sourdine_reproduction.heads.setting import read_examples
 from sourdine_reproduction.registry import Experiment, ExperimentPart, Result, Settings, experiment

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sourdine.core.figure import Figure
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
-from sourdine.report.pages.page import Section
+from sourdine.report.view import Section
 from sourdine_reproduction.budget.flowers import DELTA, SIZE
 from sourdine_reproduction.heads.setting import HeadExamples, open_head, source_head
 from sourdine_reproduction.registry import ExperimentPart, Settings

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from sourdine.core.figure import Figure
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine_reproduction.heads.setting import LINEAR, PERCEPTRON, SQUARES, HeadExamples, our_head, squares
 from sourdine_reproduction.registry import ExperimentPart, Settings
 

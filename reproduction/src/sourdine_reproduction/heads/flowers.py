@@ -1,8 +1,7 @@
 """The published table: what each of its thirteen epsilons is worth."""
 
 from sourdine.accounting import Sampler, cost_of_training
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine_reproduction.budget.flowers import DELTA, ROWS, SIZE, training
 from sourdine_reproduction.registry import ExperimentPart, Settings, compare
 

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from sourdine.report.pages.page import Section
+from sourdine.report.view import Section
 from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, judge
 from sourdine_reproduction.statements import Standing
 
@@ -23,7 +23,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         return ExperimentPart(_verdicts(None), Section(title="Memory", paragraphs=(words,)))
     from sourdine.learning.memory.lines import PEAK, fits, jumps
     from sourdine.learning.memory.table import MeasurementFile, grid, measure_all
-    from sourdine.report.pages.memory import memory_page
+    from sourdine.report.pages.training import memory_page
 
     cases = grid([HIDDEN], BATCHES, [_REDUCE])
     with tempfile.TemporaryDirectory() as folder:

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from sourdine.accounting import Training, cost_of_training
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine_reproduction.budget.flowers import DELTA, ROWS, SIZE, PublishedRow
 from sourdine_reproduction.heads.setting import HeadExamples, our_head, source_head, squares
 from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, judge

@@ -4,8 +4,7 @@ from importlib.util import find_spec
 
 from sourdine.accounting import Sampler, Training, cost_of_training
 from sourdine.core.late import install_line
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine_reproduction.mnist import accuracy
 from sourdine_reproduction.mnist.runs import (
     BATCH,

@@ -5,8 +5,7 @@ import math
 from sourdine.core.figure import Figure
 from sourdine.core.late import fdtri
 from sourdine.report.charts.base import COLOURS, Axis, Row, Series, draw_lines
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine_reproduction.mnist.runs import NAMES, OURS, PLAIN, PRIVATE, DigitImages, RunsOutcome, outcomes
 from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, judge
 from sourdine_reproduction.statements import Standing

@@ -1,6 +1,6 @@
 """The source's two methods for private deciles, its theorems and its figures, beside the best we know."""
 
-from sourdine.report.pages.page import Section
+from sourdine.report.view import Section
 from sourdine_reproduction.quantiles import bounds, claims, normal_law, repeated, salaries, uniform_law
 from sourdine_reproduction.registry import Experiment, Result, Settings, experiment
 

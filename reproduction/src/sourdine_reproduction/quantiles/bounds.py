@@ -6,8 +6,7 @@ import numpy as np
 
 from sourdine.core.figure import Figure
 from sourdine.report.charts.base import Axis, Row, Series, Slider, draw_lines
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine.tables.quantiles.histogram_bounds import Stated, histogram_error, least_size
 from sourdine.tables.quantiles.inverse_bounds import inverse_error
 from sourdine_reproduction.quantiles.measure import read_pairs

@@ -10,8 +10,7 @@ from sourdine.core.late import betainc, ndtri
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.statistics.group_ranks import SortedPlaces
 from sourdine.mechanisms import Laplace
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod, ThresholdHistogram
 from sourdine.tables.quantiles.api import Grid
 from sourdine.tables.quantiles.choice import Allowance, named

@@ -18,7 +18,7 @@ from sourdine.core.late import ndtri
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.statistics.group_ranks import SortedPlaces
 from sourdine.report.charts.base import Axis, Row, Series, Slider, draw_lines
-from sourdine.report.table import TextTable
+from sourdine.report.view import TextTable
 from sourdine.tables.quantiles import QuantileMethod
 from sourdine.tables.quantiles.api import Grid
 from sourdine.tables.quantiles.choice import Allowance, named

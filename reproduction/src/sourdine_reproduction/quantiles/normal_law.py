@@ -1,7 +1,7 @@
 """Figure 4: errors on standard normal values, against n."""
 
 from sourdine.core.figure import Figure
-from sourdine.report.pages.page import Section
+from sourdine.report.view import Section
 from sourdine.testing import SeededBits
 from sourdine_reproduction.quantiles.measure import NORMAL, Curve, Errors, near, read_methods
 from sourdine_reproduction.registry import ExperimentPart, Settings, judge

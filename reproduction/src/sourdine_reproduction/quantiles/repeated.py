@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import Bits
 from sourdine.report.charts.base import Axis, Row
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod
 from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.figure import Figure
-from sourdine.report.pages.page import Section
+from sourdine.report.view import Section
 from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits
 from sourdine_reproduction.data import SALARY, read_numbers, salaries_in

@@ -2,8 +2,7 @@
 
 from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import Bits
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits
 from sourdine_reproduction.quantiles.far import histogram_ranks, inverse_ranks

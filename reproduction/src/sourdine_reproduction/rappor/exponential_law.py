@@ -15,8 +15,7 @@ from sourdine.local.rappor.decode import (
     decode_by_least_squares,
 )
 from sourdine.report.charts.base import Axis, Row
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine.testing import SeededBits
 from sourdine_reproduction.rappor.collecting import (
     Finds,

@@ -19,8 +19,7 @@ from sourdine.local.rappor.decode import (
 )
 from sourdine.local.rappor.rappor import BloomOracle
 from sourdine.report.charts.base import Axis, Row
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine.testing import SeededBits
 from sourdine_reproduction.rappor.collecting import WordLaw, collect, draw_ranks, standing_words
 from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, compare, judge

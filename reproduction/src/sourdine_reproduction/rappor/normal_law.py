@@ -13,8 +13,7 @@ from sourdine.local.estimate import Estimate
 from sourdine.local.rappor import BasicRappor
 from sourdine.local.rappor.decode import Correction
 from sourdine.report.charts.base import Axis, Row
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine.testing import SeededBits
 from sourdine_reproduction.rappor.collecting import draw_ranks
 from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, judge

@@ -9,8 +9,7 @@ from sourdine.core.figure import Figure
 from sourdine.core.format import shorten_up
 from sourdine.local.rappor import BasicRappor, Device, Life, Rappor
 from sourdine.report.charts.base import Row
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine.testing import SeededBits
 from sourdine_reproduction.rappor.collecting import draw_bits
 from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, judge

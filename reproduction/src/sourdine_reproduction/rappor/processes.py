@@ -16,8 +16,7 @@ from sourdine.local.rappor.decode import (
     decode_by_lasso,
 )
 from sourdine.report.charts.base import Axis, Row
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine.testing import SeededBits
 from sourdine_reproduction.rappor.collecting import (
     Finds,

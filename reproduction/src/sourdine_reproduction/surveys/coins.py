@@ -10,8 +10,7 @@ from sourdine.local.estimate import needed
 from sourdine.local.surveys.design import Survey, best_survey
 from sourdine.mechanisms import BinaryResponse, KaryResponse, OneCoin, TwoCoins, Warner
 from sourdine.report.charts.base import COLOURS, GREY, Axis, Row, Series, draw_lines
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine.testing import SeededBits
 from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, answer, judge
 from sourdine_reproduction.statements import Standing

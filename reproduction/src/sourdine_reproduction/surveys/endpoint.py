@@ -15,8 +15,7 @@ from sourdine.local.surveys.endpoint import (
     QueriedEndpoint,
 )
 from sourdine.report.charts.base import GREY, Axis, Band, Row, Series, draw_lines
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine.testing import SeededBits
 from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, judge
 from sourdine_reproduction.statements import Standing

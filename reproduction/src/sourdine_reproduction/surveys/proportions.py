@@ -11,8 +11,7 @@ from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import Bits
 from sourdine.local.surveys.design import CentralComparison, best_survey
 from sourdine.report.charts.base import COLOURS, Axis, Band, Row, Series, draw_lines
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine.testing import SeededBits
 from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, judge
 from sourdine_reproduction.statements import Standing

@@ -10,8 +10,7 @@ from sourdine.core.figure import Figure
 from sourdine.local.surveys.design import Survey, coverage
 from sourdine.local.surveys.statistical_query import Query, QueryPlan, best_each
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine.testing import SeededBits
 from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, judge
 from sourdine_reproduction.statements import Standing

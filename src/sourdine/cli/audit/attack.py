@@ -68,7 +68,7 @@ def attack(
         else _own(name, bits, table=table, secret=secret, known=known, spec=spec)
     )
     if output is not None:
-        from sourdine.report.pages.attack import attack_page
+        from sourdine.report.pages.training_audit import attack_page
 
         show.keep(attack_page(result).html(), output)
     if as_json:
@@ -126,7 +126,7 @@ def _list(as_json: bool) -> None:
 
 
 def _print(result: "AttackResult", output: Path | None) -> None:
-    from sourdine.report.pages.attack import ATTACK_COLUMNS, OWN, attack_rows
+    from sourdine.report.pages.training_audit import ATTACK_COLUMNS, OWN, attack_rows
 
     if result.own:
         show.line(OWN)

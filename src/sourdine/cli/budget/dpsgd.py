@@ -183,7 +183,7 @@ def curves(
 
     Example: sourdine budget curves -s 60000 -b 64 -n 1.0 -e 15 --html budget.html
     """
-    from sourdine.report.pages.training_curves import curves_page
+    from sourdine.report.pages.training import curves_page
 
     level, share = read_noise_multiplier("curves", noise_multiplier), read_delta("curves", delta)
     training = read_training(

@@ -89,7 +89,7 @@ def explain(
             sampler=sampler,
         )
     if output is not None:
-        from sourdine.report.pages.explanation import explanation_page
+        from sourdine.report.pages.ledger import explanation_page
 
         show.keep(explanation_page(explanation).html(), output)
     if as_json:

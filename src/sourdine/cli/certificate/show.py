@@ -47,8 +47,7 @@ def show(
     sourdine certificate show people-release --ledger people.ledger --key office.pub --html verdict.html
     """
     from sourdine.accounting.certificate import verify_release
-    from sourdine.report.pages.verdict import verdict_page
-    from sourdine.report.verdict import Light, judge
+    from sourdine.report.verdict import Light, judge, verdict_page
 
     many = check.integer("certificate show", "pairs", pairs, 0, _MOST_PAIRS)
     output.check_page(html)

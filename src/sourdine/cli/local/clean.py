@@ -85,7 +85,7 @@ def clean(
     from sourdine.frames.files import ENDINGS
     from sourdine.frames.text.compression import kind_of
     from sourdine.frames.text.format import TextFormat
-    from sourdine.report.pages.cleaning import cleaning_page
+    from sourdine.report.pages.anonymity import cleaning_page
 
     if kind_of(table) not in ENDINGS:
         listed = ", ".join(sorted(ENDINGS))
@@ -231,7 +231,7 @@ def _open(path: str) -> "Ledger":
 def _print(cleaned: "CleanTable", files: list[Path]) -> None:
     from sourdine.accounting.ledger.numbers import left_words, readable
     from sourdine.local.cleaner.numbers import NumberCells
-    from sourdine.report.pages.cleaning import done_table, found_table, gap_words, order_words
+    from sourdine.report.pages.anonymity import done_table, found_table, gap_words, order_words
 
     cleaner = cleaned.cleaner
     for table in (done_table(cleaned), found_table(cleaned)):

@@ -97,7 +97,7 @@ def estimate(
     if counts is not None:
         show.keep(json.dumps(total.to_json()) + "\n", counts)
     if html is not None:
-        from sourdine.report.survey.page import survey_page
+        from sourdine.report.pages.survey import survey_page
 
         faults = {str(fault): count for fault, count in files.faults.items()}
         page = survey_page(

@@ -63,7 +63,7 @@ def utility(
     from sourdine.local.cleaner import Method
     from sourdine.local.cleaner.specification import CleaningSpecification, parsed
     from sourdine.local.utility import JudgedOn, LearningModel, measure_utility
-    from sourdine.report.pages.utility import utility_page
+    from sourdine.report.pages.anonymity import utility_page
     from sourdine.tables.blocks import check_filled
 
     show.check_page(html)
@@ -138,7 +138,7 @@ def _members(name: str, text: str, kind: type[E]) -> list[E]:
 
 def _print(measured: "Utility", html: Path | None) -> None:
     from sourdine.local.utility.measure import NOTICE
-    from sourdine.report.pages.utility import (
+    from sourdine.report.pages.anonymity import (
         describe_utility_price,
         reading_points,
         utility_table,

@@ -59,7 +59,7 @@ def words(
         question.oracle, np.concatenate(rows), keep=keep, false_rate=false_rate, confidence=confidence
     )
     if html is not None:
-        from sourdine.report.survey.words import words_page
+        from sourdine.report.pages.survey import words_page
 
         faults = {str(fault): count for fault, count in files.faults.items()}
         show.keep(words_page(question, findings, faults=faults).html(), html)

@@ -98,7 +98,7 @@ def place_of(output: Path | None, spec: Path) -> tuple[Path, str]:
 
 def publish(specification: object, folder: Path, name: str, *, report: bool = True) -> PublishedTable:
     """Carry out a specification: everything is checked, then paid, then drawn, then written at once."""
-    from sourdine.report.pages.synthetic import synthetic_page
+    from sourdine.report.pages.series import synthetic_page
     from sourdine.tables.specification import Specification
     from sourdine.tables.synthetic import synthesize as carry_out
 

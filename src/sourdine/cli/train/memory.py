@@ -68,7 +68,7 @@ def memory(
     fitted = fits(measurements)
     steps = jumps(fitted)
     if html is not None:
-        from sourdine.report.pages.memory import memory_page
+        from sourdine.report.pages.training import memory_page
 
         memory_page(measurements, fitted, steps).write(html)
     if as_json:

@@ -59,7 +59,7 @@ class SweepFiles:
     def write(self, swept: "Swept", model: str) -> None:
         """Results, put in the place of older ones in one go each."""
         from sourdine.learning.sweep.run import as_csv, epochs, means
-        from sourdine.report.pages.sweep import sweep_page
+        from sourdine.report.pages.training import sweep_page
 
         rows, curves = means(swept.sweep, swept.runs), epochs(swept.sweep, swept.runs)
         page = sweep_page(rows, curves, model=model, cost=cost_words(swept))
@@ -123,7 +123,7 @@ def plain_sweep(swept: "Swept") -> dict[str, object]:
 def print_sweep(swept: "Swept", files: SweepFiles) -> None:
     """A sweep as people read it."""
     from sourdine.learning.sweep.run import means
-    from sourdine.report.pages.sweep import SWEEP_COLUMNS, sweep_rows
+    from sourdine.report.pages.training import SWEEP_COLUMNS, sweep_rows
 
     rows = means(swept.sweep, swept.runs)
     show.table(SWEEP_COLUMNS, sweep_rows(rows), numbers=SWEEP_COLUMNS)

@@ -1,13 +1,21 @@
 """Pages on how identifiable a table is, and on what making it coarser has done."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
+from sourdine.accounting.explain import explain_guarantee
+from sourdine.accounting.explain.words import sentences
 from sourdine.anonymity import NOT_FOR_PUBLICATION, Generalised, Measures, Sensitivity
+from sourdine.core.distance import Neighbours
 from sourdine.core.figure import Figure
-from sourdine.report.charts.anonymity import COARSE, RAW, draw_columns, draw_hiding, draw_sizes
-from sourdine.report.pages.page import Page, Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.core.format import counted, shorten_up
+from sourdine.local.cleaner import CleanTable, Gap
+from sourdine.local.utility.measure import NOTICE, JudgedOn, Utility, UtilityPoint
+from sourdine.local.utility.models import Floats, LearningModel
+from sourdine.report.charts.base import Axis, Row, Series
+from sourdine.report.charts.privacy import COARSE, RAW, draw_bars, draw_columns, draw_hiding, draw_sizes
+from sourdine.report.view import Cell, Page, Section, TextTable
 
 MOST_SUBSETS = 15
 _GAP = "\N{NO-BREAK SPACE}"
@@ -292,3 +300,394 @@ def _percent(share: float) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.4g}" if math.isfinite(value) else "∞"
+
+
+# A page about a cleaned table: what it cost each person, what was done, and how to read it.
+
+
+_WEAK = 10  # an epsilon above it promises next to nothing
+_MOST_KEYS = 20
+_SHOWN = {
+    Gap.KEEP: "stays missing, or seems so",
+    Gap.DROP: "its record is left out, as are others",
+    Gap.DRAW: "a value is drawn evenly, as for others",
+}
+
+
+def cleaning_page(name: str, cleaned: CleanTable) -> Page:
+    """One page, made of declarations and of cleaned cells only."""
+    cleaner = cleaned.cleaner
+    return Page(
+        title=f"{name}, cleaned",
+        lead=(
+            f"Every cell was made private on its own. For each {cleaner.unit} the whole table costs "
+            f"ε = {shorten_up(float(cleaner.total))}: {describe_cleaning_price(cleaned)}. Whatever is done "
+            "with the table later costs nothing more."
+        ),
+        sections=(*_warnings(cleaned), _guarantee(cleaned), _done(cleaned), _reading(cleaned)),
+    )
+
+
+def describe_cleaning_price(cleaned: CleanTable) -> str:
+    """How the epsilon of a person comes about."""
+    cleaner = cleaned.cleaner
+    many = "1 record" if cleaner.rows == 1 else f"up to {cleaner.rows:,} records"
+    cells = counted(len(cleaner.cells), "column")
+    return f"{many} of {cells} at ε = {shorten_up(float(cleaner.record))} a record"
+
+
+def order_words(cleaned: CleanTable) -> str:
+    """What the order of the records tells."""
+    if cleaned.kept_order:
+        return (
+            "The records are in the order they came in. That order is not protected: if it depends on what "
+            "they hold, as after sorting, it tells about it without any noise."
+        )
+    return "The records are in an order drawn anew, so their order tells nothing."
+
+
+def gap_words(cleaned: CleanTable) -> str:
+    """Whether every cell has a value, as learners want, and what was done for that; or how to get there."""
+    cleaner = cleaned.cleaner
+    names = [cells.name for cells in cleaner.cells if cells.has_gaps]
+    if names:
+        return (
+            f"Cells of {', '.join(names)} may be missing, which most learners refuse. Declare what a missing "
+            "one counts as, or what becomes of those that are shown so: gap = 'drop' leaves their records "
+            "out, gap = 'draw' draws a value evenly."
+        )
+    dropped = [cells.name for cells in cleaner.cells if cells.keeps_missing and cells.gap is Gap.DROP]
+    fills = [cells.name for cells in cleaner.cells if cells.keeps_missing and cells.gap is Gap.DRAW]
+    lines = ["Every cell has a value, as learners want it."]
+    if dropped:
+        lines.append(
+            f"{cleaned.handed_out:,} of {counted(cleaned.size, 'record')} are handed out: those in which "
+            f"{' or '.join(dropped)} is shown as missing, truly or not, are left out."
+        )
+    if fills:
+        lines.append(
+            f"Where {' or '.join(fills)} is shown as missing, truly or not, a value is drawn evenly."
+        )
+    if dropped or fills:
+        lines.append("That looks at cleaned cells alone, so it costs nothing. Estimates are of all reports.")
+    return " ".join(lines)
+
+
+def done_table(cleaned: CleanTable) -> TextTable:
+    """What was done to each column."""
+    rows: list[tuple[Cell, ...]] = []
+    for cells in cleaned.cleaner.cells:
+        missing = _SHOWN[cells.gap] if cells.keeps_missing else f"counts as {cells.column.missing}"
+        rows.append((cells.name, cells.method, float(cells.price), cells.words(), missing))
+    return TextTable(
+        name="columns",
+        title="What was done to each cell",
+        columns=("column", "noise", "ε of a cell", "a cleaned cell is", "a missing cell"),
+        rows=tuple(rows),
+    )
+
+
+def found_table(cleaned: CleanTable) -> TextTable:
+    """Means and shares as the cleaned cells have them, and corrected."""
+    rows: list[tuple[Cell, ...]] = []
+    for cells in cleaned.cleaner.cells:
+        column, estimate = cleaned.columns[cells.name], cleaned.estimates()[cells.name]
+        if cells.labels is None:
+            names, raw = ["mean"], [float(column.mean()) if column.count() else None]
+        else:
+            names = [f"share of {label}" for label in cells.labels]
+            places, absent = column.compressed(), cleaned.size - column.count()
+            raw = [float((places == i).sum()) / max(1, cleaned.size) for i in range(len(names))]
+            if cells.keeps_missing:
+                names, raw = [*names, "share of missing"], [*raw, float(absent) / max(1, cleaned.size)]
+        for name, plain, *ends in list(
+            zip(names, raw, estimate.value, estimate.lower, estimate.upper, strict=True)
+        )[:_MOST_KEYS]:
+            rows.append((cells.name, name, plain, *map(float, ends)))
+    return TextTable(
+        name="estimates",
+        title="What the cleaned cells say",
+        columns=("column", "statistic", "of cleaned cells", "corrected", "lower", "upper"),
+        rows=tuple(rows),
+        note="Corrected, with an interval of 95 %. Computed from cleaned cells alone, so it costs nothing.",
+    )
+
+
+def _warnings(cleaned: CleanTable) -> tuple[Section, ...]:
+    if cleaned.secure:
+        return ()
+    words = "The noise was seeded, so whoever knows the seed can take it away. Do not hand it out."
+    return (Section(title="This table protects nobody", paragraphs=(words,)),)
+
+
+def _guarantee(cleaned: CleanTable) -> Section:
+    cleaner = cleaned.cleaner
+    explanation = explain_guarantee(float(cleaner.total), 0, unit=cleaner.unit, neighbours=Neighbours.REPLACE)
+    weak = (
+        (f"That is a weak promise: the table may tell much about one {cleaner.unit}.",)
+        if cleaner.total > _WEAK
+        else ()
+    )
+    return Section(
+        title="Whom this protects, and how much",
+        paragraphs=(
+            f"Whatever the records of one {cleaner.unit} hold, any cleaned table is as likely, up to a "
+            "factor of e^ε. That holds against whoever gets the table, and whatever they know.",
+            *weak,
+        ),
+        points=(
+            *sentences(explanation),
+            f"A {cleaner.unit} with more records than declared ({cleaner.rows:,}) is protected less.",
+            "How many records there are is not hidden, nor are the names of the columns.",
+            order_words(cleaned),
+            gap_words(cleaned),
+            "Columns that were not declared are not in the table.",
+        ),
+    )
+
+
+def _done(cleaned: CleanTable) -> Section:
+    return Section(
+        title="What was done",
+        paragraphs=("Bounds, keys and noise were declared beforehand. Nothing of this depends on the data.",),
+        tables=(done_table(cleaned),),
+    )
+
+
+def _reading(cleaned: CleanTable) -> Section:
+    return Section(
+        title="How to read the table",
+        paragraphs=(
+            "A single cell may be noise. Statistics of many tell more, once the effect of the noise is taken "
+            "out of them.",
+        ),
+        points=tuple(f"{cells.name}: {cells.remedy()}" for cells in cleaned.cleaner.cells),
+        tables=(found_table(cleaned),),
+    )
+
+
+# The page of a measurement of utility: accuracy and F1 against epsilon, for each model and noise.
+
+
+METRICS = ("accuracy", "F1")
+TESTED = {
+    JudgedOn.UNTOUCHED: "untouched rows",
+    JudgedOn.CLEANED_FEATURES: "cleaned features, true labels",
+    JudgedOn.CLEANED: "cleaned rows and labels",
+}
+_NAMES = {
+    LearningModel.NAIVE_BAYES: "Naive Bayes",
+    LearningModel.LOGISTIC: "Logistic regression",
+    LearningModel.TREE: "Decision tree",
+}
+
+
+def utility_page(name: str, utility: Utility) -> Page:
+    """One page with exact scores: it is for whoever holds the rows."""
+    return Page(
+        title=f"{name}: {utility.label} is {_best_words(utility)}",
+        lead=f"{NOTICE}. {what_words(utility)}",
+        sections=(
+            *(_section(utility, model) for model in utility.models),
+            Section(
+                title="All scores",
+                paragraphs=(describe_utility_price(utility),),
+                tables=(utility_table(utility),),
+            ),
+            Section(title="How to read it", points=reading_points(utility)),
+        ),
+    )
+
+
+def what_words(utility: Utility) -> str:
+    """What was done, in a few sentences."""
+    return (
+        f"{utility.train:,} rows were cleaned, a model learned '{utility.label}' from them, and "
+        f"{utility.test:,} other rows tested it; {counted(utility.repeats, 'time')} for each ε and noise."
+    )
+
+
+def describe_utility_price(utility: Utility) -> str:
+    """What epsilons are."""
+    meaning = (
+        f"that of every column, and each {utility.unit} pays for all of them: the price"
+        if utility.by_column
+        else f"for each {utility.unit}, and the price is what the cleaning really costs"
+    )
+    return f"ε as asked is {meaning}, exactly, by the mechanisms that were used."
+
+
+def reading_points(utility: Utility) -> tuple[str, ...]:
+    """What the scores are, and what they are not."""
+    many = "of the last of the two labels" if len(utility.labels) == 2 else "the mean over the labels"
+    return (
+        f"Scores are exact counts over {counted(utility.test, 'row')}. They tell about these rows without "
+        "any noise: use public or made-up rows, and do not publish scores of anybody's.",
+        "Bars are one standard deviation over the cleanings, on one and the same split of the rows. They "
+        "tell what the noise does, and not how other rows would do.",
+        f"F1 is {many}"
+        + (f", '{utility.labels[-1]}'." if len(utility.labels) == 2 else ".")
+        + " A model that always says the commonest label is right "
+        f"{100 * utility.commonest[0]:.1f} % of the time: accuracy at or below that is nothing learned.",
+        "Untouched rows are read as declared: inside the bounds, on the grid, with the declared value for "
+        "what is missing, or the middle of the range.",
+        "Settings that were chosen by these scores on private rows would be outside the guarantee.",
+    )
+
+
+def utility_table(utility: Utility) -> TextTable:
+    """Every point, with what is reached without noise."""
+    several = len(utility.tested) > 1
+    rows: list[tuple[Cell, ...]] = []
+    for model in utility.models:
+        for point in utility.points:
+            if point.model is model:
+                rows += [
+                    (
+                        _short(point.target),
+                        _short(point.price),
+                        *((point.method,) if utility.numbers else ()),
+                        model,
+                        *((TESTED[kind],) if several else ()),
+                        _with_deviation(point.scores[kind].accuracy),
+                        _with_deviation(point.scores[kind].f1),
+                    )
+                    for kind in utility.tested
+                ]
+        rows.append(_plain(utility, "no noise", model, utility.without_noise[model]))
+    rows.append(_plain(utility, "none", "the commonest label", utility.commonest))
+    return TextTable(
+        name="utility",
+        title=f"What is learned of '{utility.label}'",
+        columns=(
+            "ε asked, of a column" if utility.by_column else f"ε asked, of a {utility.unit}",
+            f"price, ε of a {utility.unit}",
+            *(("noise",) if utility.numbers else ()),
+            "model",
+            *(("tested on",) if several else ()),
+            *METRICS,
+        ),
+        rows=tuple(rows),
+        note=f"Mean ± one standard deviation over {counted(utility.repeats, 'cleaning')}.",
+    )
+
+
+def _plain(utility: Utility, noise: str, model: str, scores: tuple[float, float]) -> tuple[Cell, ...]:
+    return (
+        "–",
+        "–",
+        *((noise,) if utility.numbers else ()),
+        model,
+        *((TESTED[JudgedOn.UNTOUCHED],) if len(utility.tested) > 1 else ()),
+        *(f"{score:.3f}" for score in scores),
+    )
+
+
+def _section(utility: Utility, model: LearningModel) -> Section:
+    points = [point for point in utility.points if point.model is model]
+    figures = [
+        _figure(utility, points, place, kind) for kind in _shown(utility) for place in range(len(METRICS))
+    ]
+    return Section(title=_NAMES[model], figures=tuple(figures))
+
+
+def _shown(utility: Utility) -> list[JudgedOn]:
+    """What was tested on, untouched rows first."""
+    return sorted(utility.tested, key=lambda kind: kind is not JudgedOn.UNTOUCHED)
+
+
+def _figure(utility: Utility, points: list[UtilityPoint], place: int, kind: JudgedOn) -> Figure:
+    """One score against the price; levels to compare with are of untouched rows, and stand with those."""
+    metric = METRICS[place]
+    best = _best(points, metric, kind)
+    reached = float(_share_of(best, metric, kind).mean())
+    title = f"At a price of ε = {_short(best.price)}, {_score_words(metric, reached)}"
+    title += f" with {best.method} noise" if utility.numbers else ""
+    levels: dict[str, float] = {}
+    if kind is JudgedOn.UNTOUCHED:
+        level = utility.without_noise[best.model][place]
+        title += f"; without noise {_level(metric, level)}"
+        levels = {"without noise": level}
+        if metric == METRICS[0]:
+            levels["always the commonest label"] = utility.commonest[place]
+    else:
+        title += f", tested on {TESTED[kind]}"
+    return Figure(
+        title=title,
+        chart=_chart(utility, points, metric, kind, levels),
+        note=f"Points are means over {counted(utility.repeats, 'cleaning')}, bars one standard "
+        f"deviation to either side. Tested on {utility.test:,} {TESTED[kind]}.",
+    )
+
+
+def _chart(
+    utility: Utility, points: list[UtilityPoint], metric: str, kind: JudgedOn, levels: dict[str, float]
+) -> dict[str, object]:
+    names = tuple(str(method) for method in utility.methods) if utility.numbers else ("randomized response",)
+    rows: list[Row] = []
+    for point in points:
+        scores = _share_of(point, metric, kind)
+        place = utility.methods.index(point.method)
+        rows.append(
+            {
+                "noise": names[place],
+                "epsilon": float(point.price),
+                "score": float(scores.mean()),
+                "deviation": float(scores.std(ddof=1)),
+            }
+        )
+    return dict(
+        draw_bars(
+            rows,
+            x=Axis(field="epsilon", title=f"price, ε of a {utility.unit}", log=True),
+            y=Axis(field="score", title=f"{metric}, on {TESTED[kind]}"),
+            series=Series(field="noise", names=names),
+            levels=levels,
+        )
+    )
+
+
+def _share_of(point: UtilityPoint, metric: str, kind: JudgedOn) -> Floats:
+    scores = point.scores[kind]
+    return scores.accuracy if metric == "accuracy" else scores.f1
+
+
+def _best(points: Sequence[UtilityPoint], metric: str, kind: JudgedOn) -> UtilityPoint:
+    """The best at the highest price: at a low one, high scores are chance."""
+    top = max(point.price for point in points)
+    return max(
+        (point for point in points if point.price == top),
+        key=lambda point: float(_share_of(point, metric, kind).mean()),
+    )
+
+
+def _best_words(utility: Utility) -> str:
+    kind = _shown(utility)[0]
+    best = _best(utility.points, METRICS[0], kind)
+    reached = 100 * float(best.scores[kind].accuracy.mean())
+    plain = 100 * utility.without_noise[best.model][0]
+    cleaned = (
+        f"guessed right {reached:.1f} % of the time from rows cleaned at a price of ε = {_short(best.price)}"
+    )
+    other = (
+        f", and {plain:.1f} % without noise" if kind is JudgedOn.UNTOUCHED else f", tested on {TESTED[kind]}"
+    )
+    return cleaned + other
+
+
+def _score_words(metric: str, score: float) -> str:
+    return (
+        f"guesses are right {100 * score:.1f} % of the time" if metric == "accuracy" else f"F1 is {score:.2f}"
+    )
+
+
+def _level(metric: str, score: float) -> str:
+    return f"{100 * score:.1f} %" if metric == "accuracy" else f"{score:.2f}"
+
+
+def _short(value: Fraction) -> str:
+    return shorten_up(float(value))
+
+
+def _with_deviation(scores: Floats) -> str:
+    return f"{scores.mean():.3f} ± {scores.std(ddof=1):.3f}"

@@ -2,32 +2,37 @@
 
 import math
 from collections.abc import Iterator
+from itertools import islice
+from typing import assert_never
 
 from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.explain import Explanation, explain_guarantee, sentences
 from sourdine.accounting.explain.words import moved
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.figure import Figure
-from sourdine.core.format import shorten_up
+from sourdine.core.figure import Figure, Spec
+from sourdine.core.format import counted, plain, shorten_up
 from sourdine.core.view import page
-from sourdine.report.charts.answers import draw_answer
-from sourdine.report.charts.beliefs import draw_bounds
-from sourdine.report.crosstab import cross_table
-from sourdine.report.finding import finding
-from sourdine.report.pages.answers import MOST_ROWS, answer_table, fitting_crosstab, reading_note
+from sourdine.frames.columns import LONGEST_KEY, Category, Column, Flag, Integer, Text, kind_of
+from sourdine.frames.derived import DERIVED
+from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.times.dates import Date, Datetime
+from sourdine.report.charts.answers import count_missing, draw_answer
+from sourdine.report.charts.privacy import draw_bounds
+from sourdine.report.finding import cells_of, finding, written
 from sourdine.report.pages.ledger import certificate_table, epsilon_words
-from sourdine.report.pages.methods import GAP, _several, methods_section, percent
-from sourdine.report.pages.page import Page, Section
-from sourdine.report.pages.quality import misfit_section, quality_section
-from sourdine.report.table import TextTable
+from sourdine.report.view import IN_FILE, Page, Section, TextTable, cross_table, more_rows
+from sourdine.report.view import Cell as Shown
 from sourdine.tables import Answer, ReleasePlan
 from sourdine.tables.answers.answer import NO_INTERVAL
-from sourdine.tables.crosstabs import adds_up
+from sourdine.tables.crosstabs import Crosstab, adds_up, crosstab_of
+from sourdine.tables.forecast import noise_words
 from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.quality.exact import CHECKED_WORDS
+from sourdine.tables.quality.private import ADVICE, DataQuality, told_rows, value_words
+from sourdine.tables.query import columns_of
 from sourdine.tables.record import Record
-from sourdine.tables.statistics import style_of
+from sourdine.tables.statistics import Chart, Scale, style_of
 
 _MOST_NAMES = 6
 _WEAK = 10  # an epsilon above it promises next to nothing
@@ -214,3 +219,286 @@ def _payment(record: Record, certificate: Certificate) -> Section:
         ),
         tables=(certificate_table(certificate, record.limit),),
     )
+
+
+# One answer as people read it: a table of its values, and how to read its chart.
+
+
+MOST_ROWS = 200
+_FEW_ACROSS, _MOST_ACROSS = 4, 12  # columns of a crosstab
+
+
+def answer_table(answer: Answer, where: str = "", most: int = MOST_ROWS, rest: str = IN_FILE) -> TextTable:
+    """Every value with its interval, but for those beyond so many rows; shares in per cent."""
+    rows: list[tuple[Shown, ...]] = []
+    style = style_of(answer.kind)
+    ends = 3 if answer.bounded else 1
+    for key, *numbers in islice(answer.rows(), most):
+        rows.append((*map(_key, key), *(written(each, answer) for each in numbers[:ends])))
+    unit = ", in %" if style.scale is Scale.SHARE else ""
+    if style.chart in (Chart.UPRIGHT, Chart.HEAT, Chart.NESTED):
+        unit = f", in {answer.measure}"
+    hidden = len(answer.keys) - most
+    more = more_rows(hidden, rest)
+    return TextTable(
+        name=f"{answer.query} {answer.statistic}",
+        title=f"{answer.query}: {answer.statistic}{unit}",
+        columns=(*answer.columns, "value", *(("lower", "upper") if answer.bounded else ())),
+        rows=tuple(rows),
+        note=" ".join(part for part in (_note(answer), where, more) if part),
+    )
+
+
+def fitting_crosstab(answer: Answer, *, consistent: bool = False) -> Crosstab | None:
+    """An answer as a crosstab with few keys across, if it has two columns of keys and few enough."""
+    if len(answer.columns) != 2 or style_of(answer.kind).chart in (Chart.LIST, Chart.NESTED):
+        return None
+    first, second = answer.columns
+    crosstab = crosstab_of(answer, first, second, consistent=consistent)
+    if len(crosstab.column_keys) > max(len(crosstab.row_keys), _FEW_ACROSS):
+        crosstab = crosstab_of(answer, second, first, consistent=consistent)
+    return crosstab if 0 < len(crosstab.column_keys) <= _MOST_ACROSS else None
+
+
+def reading_note(answer: Answer, chart: Spec, confidence: float) -> str:
+    """How to read a chart, and what it leaves out."""
+    sentences, chart_of = [], style_of(answer.kind).chart
+    counted = style_of(answer.kind).scale is Scale.COUNT
+    lines = f"intervals of {percent(confidence)}; some may be too short to be seen."
+    match chart_of:
+        case Chart.UPRIGHT:
+            sentences.append("A bar's height is a count, however wide its bin.")
+        case Chart.NESTED:
+            sentences.append("Larger levels are in the table, with intervals of their own.")
+        case Chart.HEAT:
+            sentences.append("The sums over rows and columns are in the table, with intervals of their own.")
+        case Chart.LIST:
+            sentences.append("Only the order was published, no counts.")
+        case Chart.BARS | Chart.CURVE:
+            pass
+        case _:
+            assert_never(chart_of)
+    if chart_of not in (Chart.HEAT, Chart.LIST):
+        bare = "There is no interval: the method by which these values were found gives none."
+        kind = "Upright" if chart_of is Chart.CURVE else "Thin"
+        sentences.append(f"{kind} lines: {lines}" if answer.bounded else bare)
+        if answer.selection and answer.bounded:
+            sentences.append(answer.selection_note)
+    cells = cells_of(answer)
+    if any(answer.blind(cell.lower, cell.upper) for cell in cells):
+        sentences.append("Where nothing is drawn, nothing can be said: the noise hides all.")
+    if counted and any(cell.value < 0 for cell in cells) and chart_of is not Chart.HEAT:
+        sentences.append("Counts below 0 are noise, and are drawn as 0.")
+    if missing := count_missing(answer, chart):
+        which = "The largest are drawn" if counted else "Those with the shortest intervals are drawn"
+        which = which if chart_of is not Chart.CURVE else "The first groups are drawn"
+        sentences.append(f"{which}; the file of answers has {missing:,} more values.")
+    return " ".join(sentences)
+
+
+def _note(answer: Answer) -> str:
+    """What is to be known of the values of an answer."""
+    sentences = [] if answer.bounded else ["No interval is known."]
+    if answer.chosen:
+        sentences.append(f"Which keys of {' and '.join(answer.chosen)} stand here was chosen privately.")
+    if answer.selection:
+        sentences.append(answer.selection_note)
+    if not answer.keys:
+        sentences.append("No key reached the threshold.")
+    return " ".join(sentences)
+
+
+def _key(part: object) -> Shown:
+    if isinstance(part, bool):
+        return "yes" if part else "no"
+    return part if isinstance(part, int | float) else str(part)
+
+
+# The section of a release's page that tells how its values were made.
+
+
+GAP = "\N{NO-BREAK SPACE}"
+
+
+def methods_section(record: Record, plan: ReleasePlan) -> Section:
+    privacy = plan.privacy
+    unit = plan.unit
+    used = columns_of(plan.queries, plan.schema)
+    columns = plan.schema.columns
+    used_columns = {
+        name: column for name, column in columns.items() if name in used or isinstance(column, DERIVED)
+    }
+    points = [_about(name, column) for name, column in used_columns.items()]
+    if others := [name for name in columns if name not in used_columns]:
+        points.append(f"Declared too, but nothing was asked about it: {', '.join(others)}.")
+    if unit.column is None:
+        points.append(f"Every record counts as one {unit.name}.")
+    else:
+        points.append(
+            f"Records with the same '{unit.column}' belong to one {unit.name}. In each answer a {unit.name} "
+            f"counts in at most {unit.max_groups:,} {_several('group', unit.max_groups)}, and in each with "
+            f"as much as {unit.max_rows:,} {_several('record', unit.max_rows)} could weigh. What is beyond "
+            "that is left out at random."
+        )
+    law = "Gaussian" if privacy.squared else "Laplace"
+    chosen = bool(plan.choices)
+    points += [
+        "Groups are those of the declared keys, all of them, whether or not anybody is in them: which groups "
+        "appear tells nothing."
+        + (" Only of keys that were chosen privately, a key appears if enough have it." if chosen else ""),
+        f"Sums and counts are whole numbers of grid steps. Noise follows the {law} law on whole numbers and "
+        "is drawn exactly. The budget is divided by the weights of the queries.",
+        f"Intervals hold {percent(plan.confidence)} of the time, one at a time. They are about the noise "
+        "alone: they do not hold sampling error (these people standing for others), nor values moved to a "
+        "bound, nor records left out, nor mistakes in the table.",
+        *plan.notes,
+        "Titles of charts compare groups only where intervals, widened so that all of a chart hold at once, "
+        "do not meet.",
+        "Counts and their intervals may reach below zero, where no true count can be: they are published as "
+        "they came, since to cut them off would make sums of them too large. Nor do counts add up exactly "
+        "between tables: every one has noise of its own. "
+        "Where a table gives sums, use those, since their intervals allow for all the noises they hold.",
+    ]
+    return Section(
+        title="How it was made",
+        paragraphs=(_declared(plan, chosen),),
+        points=tuple(points),
+        tables=(_lines(plan),),
+    )
+
+
+def _declared(plan: ReleasePlan, chosen: bool) -> str:
+    """Where the declarations come from."""
+    if plan.checked:
+        return f"{CHECKED_WORDS}."
+    return "All of this was declared before the table was read, and nothing of it depends on the data" + (
+        ", but which keys were chosen privately." if chosen else "."
+    )
+
+
+def _about(name: str, column: Column) -> str:
+    missing = (
+        "Where it is missing, the record is left out of what needs it."
+        if column.missing == "drop"
+        else f"A missing value counts as {value_words(column.missing)}."
+    )
+    if isinstance(column, DERIVED):
+        return f"{name}: computed of each record as {column.expression.text}; {_bounds(column)}. {missing}"
+    if isinstance(column, Text):
+        return f"{name}: {_texts(column)}"
+    if isinstance(column, Category):
+        listed = ", ".join(map(str, column.keys[:12])) + (" and others" if len(column.keys) > 12 else "")
+        many = f"{len(column.keys):,} declared keys ({listed})"
+        return f"{name}: one of {many}; any other counts as missing. {missing}"
+    if isinstance(column, Flag):
+        return f"{name}: true or false. {missing}"
+    if isinstance(column, Date | Datetime):
+        clock = f" on the clock of {column.zone}" if column.zone else ""
+        kind = "dates" if isinstance(column, Date) else "times"
+        return (
+            f"{name}: {kind} from {column.first} to {column.last}{clock}; others, and what is not read, "
+            "are left out of what needs it."
+        )
+    kind = "whole numbers" if isinstance(column, Integer) else "numbers"
+    step = "" if isinstance(column, Integer) else f", rounded to steps of {plain(float(column.step))}"
+    return (
+        f"{name}: {kind} from {value_words(column.lower)} to {value_words(column.upper)}{step}; what lies "
+        f"outside is moved to the nearer bound. {missing}"
+    )
+
+
+def _bounds(column: Column) -> str:
+    """What a computed column lies within, which follows from what is declared."""
+    return f"it lies within {kind_of(column).words}"
+
+
+def _texts(column: Text) -> str:
+    """How keys are chosen that nobody declared, and what becomes of the others."""
+    least = f" None is shown that fewer than about {column.at_least:,} have." if column.at_least else ""
+    rest = "are left out" if column.other is None else f"count under '{column.other}'"
+    lost = "is left out" if column.missing == "drop" else "counts there too"
+    return (
+        f"texts of up to {LONGEST_KEY} characters. Where a query asks by them, keys were chosen privately."
+        f"{least} Records whose key is not shown {rest}. Where it is missing, the record {lost}."
+    )
+
+
+def _lines(plan: ReleasePlan) -> TextTable:
+    rows: list[tuple[Shown, ...]] = [
+        (
+            line.measurement.scope.query,
+            line.measurement.label,
+            noise_words(line, plan),
+            f"{100 * float(line.share):.3g}{GAP}%",
+            line.measurement.moves(line, plan.context()),
+        )
+        for line in plan.lines
+    ]
+    return TextTable(
+        name="noise",
+        title="What was measured, and with what noise",
+        columns=("query", "measured", "noise", "share of the budget", f"one {plan.unit.name} moves it by"),
+        rows=tuple(rows),
+        note="Noise and distance are in the measure of what was summed: squares where a deviation or a "
+        "variance is asked for.",
+    )
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:g}{GAP}%"
+
+
+def _several(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"
+
+
+# The sections of a release's page that tell how well the data fits what was declared.
+
+
+def misfit_section(quality: DataQuality | None) -> Iterator[Section]:
+    """What did not fit and noise does not explain; nothing where there is no such thing."""
+    if quality is not None and quality.warnings:
+        yield Section(
+            title="Not all records fit what was declared",
+            paragraphs=(f"Read the answers with care. {ADVICE}",),
+            points=quality.warnings,
+        )
+
+
+def quality_section(quality: DataQuality | None, unit: PrivacyUnit) -> Iterator[Section]:
+    """How many records were read, and how many are in each cell of each column."""
+    if quality is None:
+        return
+    value, low, high = quality.records
+    whose = "" if unit.column is None else f" {_bounded(unit)}"
+    rows = tuple(told_rows(quality))
+    calm = (
+        ""
+        if quality.warnings
+        else (
+            " Taken together, none of them is beyond what noise and a usual share of misfits explain; a "
+            "single interval may leave out the truth by chance."
+        )
+    )
+    table = TextTable(
+        name="quality",
+        title="Records that did not fit",
+        columns=("column", "what", "records", "lower", "upper", "share"),
+        rows=rows,
+        note=f"The share is of all records; the file of data quality has its interval too.{calm}",
+    )
+    yield Section(
+        title="How well the data fits what was declared",
+        paragraphs=(
+            f"About {value:,.0f} records were read (between {low:,.0f} and {high:,.0f}).{whose} These counts "
+            "are noisy like all others and part of what was paid. They are of the whole table, whichever "
+            "records a query is about.",
+        ),
+        tables=(table,) if rows else (),
+    )
+
+
+def _bounded(unit: PrivacyUnit) -> str:
+    many = counted(unit.max_rows, "record")
+    does = "counts" if unit.max_rows == 1 else "count"
+    return f"Of each {unit.name} at most {many} {does} here, and records without one do not."

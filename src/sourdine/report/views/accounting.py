@@ -18,8 +18,7 @@ from sourdine.core.figure import Figure
 from sourdine.core.format import counted, plain, shorten_up
 from sourdine.core.view import Viewable, figure, view
 from sourdine.report.pages.ledger import certificate_table, charges_of, epsilon_words, spending_figure
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine.report.views.view import View
 
 _RECENT = 5  # charges

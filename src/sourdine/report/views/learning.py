@@ -3,8 +3,7 @@
 from sourdine.core.view import view
 from sourdine.learning.least_squares.solve import Solved
 from sourdine.learning.result import Trained
-from sourdine.report.pages.page import Section
-from sourdine.report.table import TextTable
+from sourdine.report.view import Section, TextTable
 from sourdine.report.views.accounting import release_view
 from sourdine.report.views.view import View
 

@@ -10,8 +10,7 @@ from sourdine.local.cleaner.cleaner import CleanTable
 from sourdine.local.estimate import Estimate
 from sourdine.report.charts.answers import draw_intervals
 from sourdine.report.charts.base import Row
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine.report.views.accounting import release_view
 from sourdine.report.views.view import View
 

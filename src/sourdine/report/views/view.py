@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sourdine.core.text.escaping import tame
-from sourdine.report.pages.page import Page, Section
+from sourdine.report.view import Page, Section
 
 _LINE = 100  # characters
 

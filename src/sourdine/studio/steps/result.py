@@ -9,9 +9,8 @@ from typing import Any
 from sourdine.accounting.certificate import Certificate
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.outbox import CERTIFICATE
-from sourdine.report.crosstab import cross_table
-from sourdine.report.pages.answers import MOST_ROWS, fitting_crosstab
-from sourdine.report.table import TextTable
+from sourdine.report.pages.release import MOST_ROWS, fitting_crosstab
+from sourdine.report.view import TextTable, cross_table
 from sourdine.studio.desk import Desk, Sheet
 from sourdine.studio.folder import Folder
 from sourdine.studio.reports import verdict_on

@@ -1,1 +1,0 @@
-"""What a survey says while reports come in, as a page."""
