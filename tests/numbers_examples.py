@@ -977,7 +977,10 @@ LEARNING = {
     "learning.PricedPlan.draw": of(
         lambda **n: len(list(_plan_of_forty().draw(SeededBits(1), **n))), present=30
     ),
-    "learning.loader": of(_loaded, num_workers=0),
+    "learning.PricedPlan.drawing": of(
+        lambda **n: len(list(_plan_of_forty().drawing(SeededBits(1), **n).each())), present=30
+    ),
+    "learning.loader": of(_loaded, num_workers=0, physical_batch_size=8),
     "learning.fit": of(lambda **n: _fit(plan=_TWO_STEPS, **n), averaging=HALF),
     "learning.Checkpoint": (
         Example(lambda every: learning.Checkpoint("run", every=every).every, {"every": 2}),

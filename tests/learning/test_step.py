@@ -341,10 +341,13 @@ def test_the_steps_of_a_plan_are_paid_once_and_after_the_test(tmp_path: Path) ->
     assert ledger.status().blocks == 0
     model = small()
     step = Step.of(model, priced, ledger=ledger, clipping=Flat(norm=0.5))
+    with pytest.raises(InvalidParameter, match="those that the plan draws"):
+        step.add(losses(model), x, y)
     assert step.steps == priced.steps == 4
     assert ledger.status().blocks == 0
-    for _ in range(4):
-        step.add(losses(model), x, y)
+    x, y = torch.randn(40, 4), torch.zeros(40, dtype=torch.int64)
+    for batch in learning.loader((x, y), priced):
+        step.add(losses(model), *batch)
         step.close()
     assert ledger.status().blocks == 1
     with pytest.raises(BudgetExceeded):

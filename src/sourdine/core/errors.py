@@ -4,6 +4,7 @@ SourdineError
 ├── InvalidParameter (also a ValueError)
 │   └── UnknownName
 ├── UnsupportedLoss
+├── VoidRun
 └── LedgerError
     └── BudgetExceeded
 
@@ -68,6 +69,10 @@ class UnknownName(InvalidParameter):
 
 class UnsupportedLoss(SourdineError):
     """A privacy loss was asked for that the mechanism cannot state, or that cannot be joined."""
+
+
+class VoidRun(SourdineError):
+    """A training was paid for and shows a fault afterwards, so that nothing of it may be handed out."""
 
 
 class LedgerError(SourdineError):

@@ -1,17 +1,20 @@
 """Batches as the accounting needs them, by torch's own DataLoader."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 from torch.utils.data import DataLoader, Dataset, TensorDataset, default_collate
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.learning.batch_order import DrawnBatches
+from sourdine.learning.data.trees import tree_of
 from sourdine.learning.devices.processes import ALONE, Processes
 from sourdine.learning.pricing import PricedPlan
 
@@ -22,14 +25,17 @@ def loader(
     *,
     collate_fn: Callable[[list[Any]], Any] = default_collate,
     num_workers: int = 0,
+    physical_batch_size: int | None = None,
     processes: Processes = ALONE,
     bits: Bits = SYSTEM,
 ) -> DataLoader[Any]:
     """A DataLoader that gives the batches of a plan, as many as it has steps, for a loop of one's own.
 
     `data` is a Dataset with a length, tensors of equal length, or a list of dicts. A batch in which nobody
-    was drawn comes as tensors without rows, and takes a step like any other. To go through it twice is to
-    draw twice as many batches as were paid for. An example that cannot be read, or that is not of the first
+    was drawn comes as tensors without rows, and takes a step like any other. Each batch is drawn once, and
+    belongs to one `Step`: after a `break` the loader goes on with the first batch that the step has not
+    taken. With a `physical_batch_size` it gives each batch in parts of at most so many examples, and the step
+    closes when the last part was added. An example that cannot be read, or that is not of the first
     one's shape and type, is left out of its batch without a word: an error would tell that it is there.
     `collate_fn` sees the examples of a batch together: where it pads all to the longest, one example moves
     others by that, so let it pad to a fixed length. With `processes` each gets its share of every batch, and
@@ -45,27 +51,53 @@ def loader(
     if len(dataset) != plan.size and not plan.batches.hides_size:  # type: ignore[arg-type]
         must = f"be drawn for the {len(dataset):,} examples of the data"  # type: ignore[arg-type]
         raise check.fail("loader", "plan", must, plan.size, "Make it with size=len(dataset).")
-    return DataLoader(
+    drawn = plan.drawing(processes.shared_bits(bits), present=len(dataset))  # type: ignore[arg-type]
+    if physical_batch_size is not None:
+        most = check.integer("loader", "physical_batch_size", physical_batch_size, 1, 1 << 30)
+        drawn.parts = most * processes.count
+    return _Loader(
         _Readable(dataset),
-        batch_sampler=_Drawn(plan, len(dataset), processes, bits),  # type: ignore[arg-type]
+        batch_sampler=_Sampler(drawn, plan.steps, processes),
         collate_fn=_Collate(dataset[0], collate_fn),
         num_workers=check.integer("loader", "num_workers", num_workers, 0, 1 << 12),
     )
 
 
-class _Drawn:
-    """The places of every batch of a plan."""
+class _Sampler:
+    """The places of every batch that is left of a drawing."""
 
-    def __init__(self, plan: PricedPlan, present: int, processes: Processes, bits: Bits) -> None:
-        self._plan, self._present = plan, present
-        self._processes, self._bits = processes, processes.shared_bits(bits)
+    def __init__(self, drawn: DrawnBatches, steps: int, processes: Processes) -> None:
+        self.drawn, self._steps, self._processes = drawn, steps, processes
+        self.parts = deque[tuple[int, int, bool]]()  # that were asked for and not given out yet
 
     def __len__(self) -> int:
-        return self._plan.steps
+        return self._steps
 
     def __iter__(self) -> Iterator[list[int]]:
-        for places in self._plan.draw(self._bits, present=self._present):
+        self.parts = deque()
+        return self._ask(self.parts)
+
+    def _ask(self, parts: deque[tuple[int, int, bool]]) -> Iterator[list[int]]:
+        for number, start, places, last in self.drawn.left():
+            parts.append((number, start, last))  # workers ask for several batches ahead
             yield self._processes.share(places).tolist()
+
+
+class _Loader(DataLoader[Any]):
+    """A DataLoader that notes which batch it gives out."""
+
+    batch_sampler: _Sampler
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        batches = super().__iter__()
+        parts = self.batch_sampler.parts
+        for batch in batches:
+            number, start, last = parts.popleft()
+            rows = (
+                len(each) for each in tree_leaves(tree_of((batch,))) if isinstance(each, Tensor) and each.ndim
+            )
+            self.batch_sampler.drawn.give(number, start, next(rows, 0), last=last, batch=batch)
+            yield batch
 
 
 class _Unreadable:

@@ -17,6 +17,7 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.format import counted, plain
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.learning.batch_order import DrawnBatches
 from sourdine.learning.correlation.factor import Factor
 from sourdine.learning.data.batches import (
     AllocatedBatches,
@@ -175,12 +176,18 @@ class PricedPlan:
     def draw(self, bits: Bits = SYSTEM, *, present: int | None = None) -> Iterator[Indices]:
         """The places of every batch, one after the other, as many as there are steps; some may be empty.
 
-        `present` is how many units there really are, where a plan states another number.
+        `present` is how many units there really are, where a plan states another number. A `Step` made of
+        this plan takes these batches in this order.
         """
+        return self.drawing(bits, present=present).each()
+
+    def drawing(self, bits: Bits = SYSTEM, *, present: int | None = None) -> DrawnBatches:
+        """The batches of one run, each of which is given out once."""
         batches = self.batches
         if present is not None and isinstance(batches, IndependentBatches):
             batches = replace(batches, present=present)
-        return itertools.islice(batches.draw(bits), self.steps)
+        source = itertools.islice(batches.draw(bits), self.steps)
+        return DrawnBatches(self, self.batches, self.steps, source)
 
     @property
     def every(self) -> int:

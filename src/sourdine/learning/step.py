@@ -1,5 +1,7 @@
 """One step of private training, for people with a loop of their own."""
 
+import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -13,11 +15,13 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
-from sourdine.core.errors import BudgetExceeded, InvalidParameter
+from sourdine.core.errors import BudgetExceeded, InvalidParameter, VoidRun
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.learning.batch_order import BatchOrder, BatchPart
 from sourdine.learning.correlation.factor import Factor
 from sourdine.learning.correlation.stream import NoiseStream, stream_of
+from sourdine.learning.data.batches import Batches
 from sourdine.learning.data.trees import Tree, count_of, made_up, part_of, tiled, tree_of
 from sourdine.learning.devices.counter import counter_gaussian
 from sourdine.learning.devices.exchange import GradientExchange
@@ -61,14 +65,17 @@ class StepPlan(Protocol):
     def factor(self) -> Factor | None: ...
     @property
     def every(self) -> int: ...
+    @property
+    def batches(self) -> Batches: ...
     def spend(self, norm: float = ...) -> Spend: ...
 
 
 class Step:
     """The noisy gradient of one logical batch, for any optimizer of torch.
 
-    `add` takes a physical batch, as often as there are some; `close` adds noise once, divides by the declared
+    `add` takes a batch in, whole or in parts; `close` adds noise once, divides by the declared
     `batch_size`, a public constant, and writes `.grad`. A batch without examples is closed like any other.
+    Batches of a `loader` are taken each once, in their order; `drop` gives one up, which counts as taken.
     The noise has a standard deviation of `noise_multiplier` clipping norms, so what a step costs is what the
     accounting says of it and of the way the batches were drawn. With a `correlation` the noise of a step
     takes back some of the noise before it, and what a run costs is what a plan with that correlation says.
@@ -149,6 +156,11 @@ class Step:
         self._tested = TestedWays(model)
         self._begun = False
         self._pay: Callable[[], None] | None = None
+        self._plan: StepPlan | None = None
+        self._order = BatchOrder()
+        self._process, self._busy = os.getpid(), False
+        self._thread: int | None = None
+        self._void = ""
 
     @property
     def norm(self) -> float:
@@ -192,6 +204,7 @@ class Step:
             exact=plan.exact,
             bits=bits,
         )
+        step._plan, step._order = plan, BatchOrder(plan, (plan.batches, plan.steps))
         if ledger is not None:
             spend = plan.spend(step.clipping.norm)
 
@@ -215,20 +228,28 @@ class Step:
         self._test(losses, few, lambda count: tiled(few, count))
         self.check_places(losses, few)
 
-    def add(self, losses: Callable[..., Tensor], *batch: object, examples_per_unit: int = 1) -> None:
+    def add(self, losses: Callable[..., Tensor], *batch: object, examples_per_unit: int = 1) -> bool:
         """Take some examples in: `losses` runs the model on the parts of a batch and gives one loss for each.
 
         The parts are tensors whose first axis counts examples, or dicts and lists of them. All that belongs
         to examples must be among them: a tensor that `losses` takes from elsewhere is not seen. With
         `examples_per_unit` above 1, so many examples in a row belong to one person and are clipped together.
         An example that the model cannot run on adds exactly nothing.
+
+        Returns:
+            Whether this was the last part of a batch that the loader gives in parts: `.grad` is then written.
         """
+        with self._one_use():
+            return self._add_batch(losses, batch, examples_per_unit)
+
+    def _add_batch(self, losses: Callable[..., Tensor], batch: Tree, examples_per_unit: int) -> bool:
         self._check_left()
         parts = tree_of(batch)
         rows = examples_per_unit
+        part: BatchPart | None = None
 
         def look() -> None:
-            nonlocal rows
+            nonlocal rows, part
             rows = check.integer("Step.add", "examples_per_unit", examples_per_unit, 1, 1 << 20)
             count_of(parts)
             self._follow_frozen()
@@ -237,8 +258,10 @@ class Step:
                 self.check_places(losses, parts, examples_per_unit=rows)
             else:
                 self.ready(way)
+            part = self._order.check(parts, rows)
 
         self.begin(look)
+        assert part is not None
         count = count_of(parts)
         with self.or_give_up(), self._all_or_nothing():
             together = None if self.exact else self.physical_batch_size
@@ -247,6 +270,11 @@ class Step:
                 some = part_of(parts, start, start + each)
                 with unforeseen(self._bits):
                     self.take(losses, some, examples_per_unit=rows)
+            if not (last := self._order.note(part)):
+                return False
+        if last:
+            self._close()
+        return last
 
     def _test(self, losses: Callable[..., Tensor], batch: Tree, full: Callable[[int], Tree]) -> None:
         with plain_calls(self._outer):
@@ -305,14 +333,44 @@ class Step:
 
     def close(self) -> None:
         """Draw the noise of the step and write the noisy mean to `.grad`."""
-        self._check_left()
-        self.begin(self._follow_frozen)
+        with self._one_use():
+            self._check_left()
+            self._close(self._order.check_close)
+
+    def drop(self) -> None:
+        """Give the open batch up, so that `.grad` is None and its sum is forgotten.
+
+        The step counts as taken: it stays paid, and its place in the plan and its noise are used up. With
+        several processes all of them drop it.
+        """
+        with self._one_use():
+            self._check_left()
+            self._sums = {}
+            self.begin(self._follow_frozen)
+            with self.processes.all_or_none():
+                self.left -= 1
+                self._order.end()
+                if self.correlation is not None and self.processes.first:
+                    numbers = sum(value.numel() for value in self._wanted.values())
+                    with self._void_unless_done():
+                        self.correlation.following(lambda: self._noise(numbers))
+            for value in self._wanted.values():
+                value.grad = None
+
+    def _close(self, check_order: Callable[[], None] = lambda: None) -> None:
+        def look() -> None:
+            self._follow_frozen()
+            check_order()
+
+        self.begin(look)
         self.left -= 1
+        self._order.end()
         sums, self._sums = self._sums, {}
         if self.processes.several:
             sums = self._exchange.sums(sums)
         if self.processes.first:
-            self._write_noisy(sums)
+            with self._void_unless_done():
+                self._write_noisy(sums)
         if self.processes.several:
             self._exchange.spread_gradients()
 
@@ -385,7 +443,45 @@ class Step:
             return counter_gaussian(count, place, self._bits)
         return gaussian(torch.Size((count,)), self._bits)
 
+    @contextmanager
+    def _one_use(self) -> Iterator[None]:
+        """Refuse a second use at the same time, another thread, and a copy of this process."""
+        here = threading.get_ident()
+        if os.getpid() != self._process:
+            raise InvalidParameter(
+                "A Step cannot be used in a forked process, where it would take the paid steps once more, "
+                "with the same noise. Make it in the process that trains."
+            )
+        if self._busy or self._thread not in (None, here):
+            raise InvalidParameter(
+                "A Step cannot be used by several threads, nor within the losses of its own add, since sums "
+                "of different batches would mix. Use it in one thread, for one batch at a time."
+            )
+        self._busy, self._thread = True, here
+        try:
+            yield
+        finally:
+            self._busy = False
+
+    @contextmanager
+    def _void_unless_done(self) -> Iterator[None]:
+        """End the run if noise that later steps take back was drawn in part."""
+        try:
+            yield
+        except BaseException:
+            if self.correlation is not None:
+                self._void = "Noise of a step was interrupted, of which later steps take some back."
+            raise
+
+    def __reduce_ex__(self, protocol: object) -> str:
+        raise InvalidParameter(
+            "A Step cannot be copied or pickled: the copy would take the paid steps once more, with the same "
+            "noise. Make another Step for another model, and pay for it."
+        )
+
     def _check_left(self) -> None:
+        if self._void:
+            raise VoidRun(f"{self._void} The charge stands, and this Step goes on no further.")
         if self.left < 1:
             raise BudgetExceeded(
                 f"All {counted(self.steps, 'step', ',')} that were paid for have been taken. Plan a run with "
