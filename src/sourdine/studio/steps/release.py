@@ -92,7 +92,7 @@ def _balance(desk: Desk, sheet: Sheet, specification: Specification, plan: Relea
     try:
         with specification.open_ledger() as ledger:
             price, status = ledger.price(*plan.spends), ledger.status()
-            lost = lost_payments(desk, sheet, ledger, plan)
+            lost = lost_release_payments(desk, sheet, ledger, plan)
             refusal = ""
             try:
                 check_release(plan, ledger=ledger)
@@ -111,7 +111,7 @@ def _balance(desk: Desk, sheet: Sheet, specification: Specification, plan: Relea
     )
 
 
-def lost_payments(desk: Desk, sheet: Sheet, ledger: Ledger, plan: ReleasePlan) -> list[LedgerPayment]:
+def lost_release_payments(desk: Desk, sheet: Sheet, ledger: Ledger, plan: ReleasePlan) -> list[LedgerPayment]:
     """What paid for these questions, and no folder here holds the release."""
     paid = payments_for(ledger, described(plan.queries))
     stem = desk.folder.root / f"{sheet.stem}{OF_RELEASE}"
@@ -160,7 +160,9 @@ def begin_release(
         sheet.check_reach(specification)
         if desk.jobs.running(sheet.name) is None:
             with specification.open_ledger() as ledger:
-                check_again(lost_payments(desk, sheet, ledger, specification.plan()), again, "this release")
+                check_again(
+                    lost_release_payments(desk, sheet, ledger, specification.plan()), again, "this release"
+                )
 
     def work(job: Job) -> None:
         desk.publish(specification, place, job.watch)

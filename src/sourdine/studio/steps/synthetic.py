@@ -100,7 +100,7 @@ def _folders(desk: Desk, sheet: Sheet) -> list[Path]:
 def _balance(desk: Desk, sheet: Sheet, specification: Specification, plan: SyntheticPlan) -> SyntheticBalance:
     try:
         with specification.open_ledger() as ledger:
-            lost = tuple(lost_payments(desk, sheet, ledger))
+            lost = tuple(lost_synthesis_payments(desk, sheet, ledger))
             check_ledger(plan, ledger)
             price, status = ledger.price(*plan.spends), ledger.status()
     except SourdineError as problem:
@@ -116,7 +116,7 @@ def _balance(desk: Desk, sheet: Sheet, specification: Specification, plan: Synth
     )
 
 
-def lost_payments(desk: Desk, sheet: Sheet, ledger: Ledger) -> list[LedgerPayment]:
+def lost_synthesis_payments(desk: Desk, sheet: Sheet, ledger: Ledger) -> list[LedgerPayment]:
     """What paid for a synthetic table, and no folder here holds it."""
     paid = payments_for(ledger, PURPOSE)
     lost = without_release(paid, _folders(desk, sheet)) if paid else []
@@ -142,7 +142,7 @@ def begin_synthesis(
         sheet.check_reach(specification)
         if desk.jobs.running(sheet.name) is None:
             with specification.open_ledger() as ledger:
-                check_again(lost_payments(desk, sheet, ledger), again, "a synthetic table")
+                check_again(lost_synthesis_payments(desk, sheet, ledger), again, "a synthetic table")
 
     def work(job: Job) -> None:
         desk.synthesize(specification, place, job.watch)
