@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.text.toml import parse_toml
-from sourdine.studio.draft_file import ChangedElsewhere, DraftFile, Edit, place_of, pointer_of
+from sourdine.studio.draft import ChangedElsewhere, DraftFile, Edit, place_of, pointer_of
 from sourdine.tables.draft import draft
 
 NAMES = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=8)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.studio.folder import Folder
-from sourdine.studio.header import read_header
+from sourdine.studio.folder import Folder, read_header
 from tests.studio.conftest import SECRET, Browser
 
 

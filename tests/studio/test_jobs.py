@@ -7,9 +7,8 @@ import pytest
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import InvalidParameter
-from sourdine.studio.desk import Sheet
-from sourdine.studio.draft_file import Edit
-from sourdine.studio.jobs import Job, Jobs, JobState
+from sourdine.studio.desk import Job, Jobs, JobState, Sheet
+from sourdine.studio.draft import Edit
 from tests.studio.conftest import SECRET, Browser
 
 

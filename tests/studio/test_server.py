@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("uvicorn")
-from sourdine.studio.desk import Desk
+from sourdine.studio.desk import Desk, JobState
 from sourdine.studio.folder import Folder
-from sourdine.studio.jobs import JobState
 from sourdine.studio.server import serve
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sourdine.studio.suggestions import suggest
+from sourdine.studio.review import suggest
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from sourdine.core.outbox import CERTIFICATE
 from sourdine.report.view import Page
 from sourdine.studio.acts import act_on
 from sourdine.studio.desk import Desk
-from sourdine.studio.draft_file import ChangedElsewhere
+from sourdine.studio.draft import ChangedElsewhere
 from sourdine.studio.folder import Folder
 from sourdine.studio.gate import ALONE, Secrets, StudioGate
 from sourdine.studio.page import (
@@ -34,6 +34,7 @@ from sourdine.studio.page import (
     render_start,
     render_steps,
 )
+from sourdine.studio.publish import REPORT, read_certificate
 from sourdine.studio.reports import (
     answer_with,
     epsilon_report,
@@ -42,8 +43,7 @@ from sourdine.studio.reports import (
     training_report,
     verdict_report,
 )
-from sourdine.studio.steps.result import REPORT, read_certificate
-from sourdine.studio.values import read_number
+from sourdine.studio.review import read_number
 
 _HERE = Path(__file__).parent
 CODE = "code-"  # how parts of the page are called that show a step as code

@@ -10,8 +10,8 @@ from sourdine.core.text.notation import in_files, value
 from sourdine.core.text.toml import toml_key
 from sourdine.frames.text.format import TextFormat
 from sourdine.studio.desk import Sheet
-from sourdine.studio.draft_file import field_lines
-from sourdine.studio.steps.questions import listed, sql_name, where_rows
+from sourdine.studio.draft import field_lines
+from sourdine.studio.steps import listed, sql_name, where_rows
 
 _BLOCKS = {
     "table": ("table", "series"),

@@ -1,18 +1,22 @@
 """The desk that a specification lies on: it is opened, shown, changed, one change after the other."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from sourdine.accounting.certificate import Certificate
+from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.address import Place as LedgerPlace
+from sourdine.accounting.ledger.numbers import readable
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.studio.draft_file import ChangedElsewhere, DraftFile, Edit, Place
-from sourdine.studio.folder import Folder
-from sourdine.studio.header import TableHeader, read_header
-from sourdine.studio.jobs import Jobs
+from sourdine.core.outbox import CERTIFICATE
+from sourdine.studio.draft import ChangedElsewhere, DraftFile, Edit, Place
+from sourdine.studio.folder import Folder, TableHeader, read_header
 from sourdine.studio.review import Review, review
 from sourdine.tables import Specification
 from sourdine.tables.draft import draft
@@ -80,6 +84,108 @@ class PrivateCounts:
     rows: tuple[tuple[str, ...], ...]
     warnings: tuple[str, ...]
     words: str
+
+
+Work = Callable[["Job"], None]
+
+
+# Work that goes on in the server while pages come and go: releases, and counts for the data's holder.
+#
+# Each has a name that cannot be taken twice, so that a double click or a second tab finds what the first
+# one began, and pays nothing more. Nothing stops it once it is paid: the server waits for it at its end.
+
+T = TypeVar("T")
+
+
+class JobState(Enum):
+    """How far it came."""
+
+    RUNNING = auto()
+    DONE = auto()
+    FAILED = auto()
+
+
+@dataclass
+class Job:
+    """One piece of work, and how far it is."""
+
+    spec: str
+    name: str
+    state: JobState = JobState.RUNNING
+    done: int = 0
+    of: int = 0
+    words: str = ""
+    _thread: threading.Thread | None = field(default=None, repr=False)
+
+    def watch(self, things: Sequence[T]) -> Iterable[T]:
+        """The things one by one, while the page sees how many are left."""
+        self.of = len(things)
+        return self._counted(things)
+
+    def _counted(self, things: Sequence[T]) -> Iterator[T]:
+        for number, thing in enumerate(things):
+            self.done = number
+            yield thing
+        self.done = self.of
+
+    @property
+    def running(self) -> bool:
+        """Whether it still goes on."""
+        return self.state is JobState.RUNNING
+
+
+@dataclass
+class Jobs:
+    """All that was begun since the server was started."""
+
+    _jobs: dict[tuple[str, str], Job] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self, spec: str, name: str, work: Work) -> Job:
+        """Begin some work, unless it was begun or finished already; one at a time for a specification."""
+        with self._lock:
+            found = self._jobs.get((spec, name))
+            if found is not None and found.state is not JobState.FAILED:
+                return found
+            if self.running(spec) is not None:
+                raise InvalidParameter(
+                    "Something else is under way for this specification. Nothing was begun: wait for it."
+                )
+            job = Job(spec, name)
+            self._jobs[spec, name] = job
+            job._thread = threading.Thread(target=_run, args=(job, work), name=f"studio {name}")
+            job._thread.start()
+            return job
+
+    def running(self, spec: str) -> Job | None:
+        """What goes on for a specification."""
+        return next((job for job in self._jobs.values() if job.spec == spec and job.running), None)
+
+    def of(self, spec: str, name: str) -> Job | None:
+        """A piece of work by its name."""
+        return self._jobs.get((spec, name))
+
+    def newest(self, spec: str) -> Job | None:
+        """What was begun last for a specification."""
+        return next((job for job in reversed(self._jobs.values()) if job.spec == spec), None)
+
+    def forget(self, spec: str, name: str) -> None:
+        """Drop finished work."""
+        with self._lock:
+            job = self._jobs.get((spec, name))
+            if job is not None and not job.running:
+                del self._jobs[spec, name]
+
+    def wait(self) -> None:
+        """Wait until all of it is finished."""
+        for job in list(self._jobs.values()):
+            if job._thread is not None:
+                job._thread.join()
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything goes on."""
+        return any(job.running for job in self._jobs.values())
 
 
 @dataclass
@@ -173,3 +279,98 @@ class Desk:
             return isinstance(source, str) and (place.parent / source).resolve() == table
         except (InvalidParameter, KeyError, TypeError):
             return False
+
+
+def _run(job: Job, work: Work) -> None:
+    try:
+        work(job)
+    except SourdineError as problem:
+        job.words, job.state = str(problem), JobState.FAILED
+    except BaseException:  # its words may quote a record; an engine that panics is no Exception
+        job.words = (
+            "Something went wrong whose own words may quote a record, so they are not told. If it was "
+            "paid already, that stays paid: the history of the ledger shows it."
+        )
+        job.state = JobState.FAILED
+    else:
+        job.state = JobState.DONE
+
+
+# What a ledger has paid for, and what of it nobody has: a release cut off after its charge stays paid.
+#
+# A ledger is the only witness that outlives the server, whatever ended it. So before something is paid for,
+# it is looked for there under its purpose, and paid for again only if somebody says so.
+
+
+_LEDGERS_KEPT = 8  # ledgers whose lines are remembered
+_LINES: dict[str, tuple[object, tuple["LedgerPayment", ...]]] = {}
+
+
+@dataclass(frozen=True)
+class LedgerPayment:
+    """A line of a ledger that paid for something."""
+
+    number: int
+    purpose: str
+    price: str
+    when: str
+    fingerprint: str
+
+    @property
+    def words(self) -> str:
+        """What was paid when, as the beginning of a sentence."""
+        return f"Line {self.number} of the ledger paid {self.price} for this on {self.when}"
+
+
+def payments_for(ledger: Ledger, purpose: str) -> list[LedgerPayment]:
+    """The lines of a ledger with a purpose, the newest last."""
+    status = ledger.status()
+    stand, found = _LINES.get(status.ledger, (None, ()))
+    if stand != (status.blocks, status.spent):
+        found = tuple(
+            LedgerPayment(
+                number=entry.number,
+                purpose=entry.purpose,
+                price=f"{status.currency} {readable(entry.price)}",
+                when=f"{entry.time:%Y-%m-%d %H:%M} UTC",
+                fingerprint=entry.fingerprint,
+            )
+            for entry in ledger.history()
+            if entry.rule is None
+        )
+        while len(_LINES) >= _LEDGERS_KEPT:
+            _LINES.pop(next(iter(_LINES)))
+        _LINES[status.ledger] = (status.blocks, status.spent), found
+    return [each for each in found if each.purpose == purpose]
+
+
+def without_release(payments: Iterable[LedgerPayment], folders: Iterable[Path]) -> list[LedgerPayment]:
+    """The payments of which none of some folders holds the release."""
+    there = {_fingerprint(place / CERTIFICATE) for place in folders}
+    return [each for each in payments if each.fingerprint not in there]
+
+
+def check_again(payments: Iterable[LedgerPayment], confirmed: object, what: str) -> None:
+    """Refuse to pay for something again, unless somebody has confirmed the newest line that paid for it."""
+    newest = max((each.number for each in payments), default=None)
+    if newest is not None and str(confirmed) != str(newest):
+        raise InvalidParameter(
+            f"Line {newest} of the ledger paid for {what} already, and what is paid stays paid. Confirm that "
+            "it is to be paid for once more. Nothing was paid now."
+        )
+
+
+def _fingerprint(place: Path) -> str | None:
+    try:
+        status = place.stat()
+    except OSError:
+        return None
+    return _read_fingerprint(place, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=256)
+def _read_fingerprint(place: Path, changed: int, size: int) -> str | None:
+    try:
+        return Certificate.from_json(place.read_text(encoding="utf-8")).fingerprint
+    except (OSError, UnicodeError, SourdineError):
+        return None

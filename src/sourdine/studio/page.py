@@ -9,19 +9,21 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.studio.code import code_of
 from sourdine.studio.desk import Desk, Sheet
-from sourdine.studio.draft_file import place_of, pointer_of
-from sourdine.studio.review import STEPS
-from sourdine.studio.steps.budget import at_epsilon, budget_step, epsilon_at, forecast_view
-from sourdine.studio.steps.check import check_step
-from sourdine.studio.steps.columns import columns_step
-from sourdine.studio.steps.noise import noise_view
-from sourdine.studio.steps.people import people_step
-from sourdine.studio.steps.questions import questions_step
-from sourdine.studio.steps.release import release_step
-from sourdine.studio.steps.result import result_step
-from sourdine.studio.steps.synthetic import synthetic_step
-from sourdine.studio.steps.table import table_step
-from sourdine.studio.values import shown
+from sourdine.studio.draft import place_of, pointer_of
+from sourdine.studio.publish import release_step, result_step, synthetic_step
+from sourdine.studio.review import STEPS, shown
+from sourdine.studio.steps import (
+    at_epsilon,
+    budget_step,
+    check_step,
+    columns_step,
+    epsilon_at,
+    forecast_view,
+    noise_view,
+    people_step,
+    questions_step,
+    table_step,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment

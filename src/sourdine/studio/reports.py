@@ -24,7 +24,7 @@ from sourdine.report.pages.training import curves_page
 from sourdine.report.verdict import ReleaseVerdict, judge, verdict_page
 from sourdine.report.view import Page, Section
 from sourdine.studio.folder import Folder
-from sourdine.studio.values import read_number
+from sourdine.studio.review import read_number
 
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 _RUN = Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=15)

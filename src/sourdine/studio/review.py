@@ -3,9 +3,11 @@
 Everything is said by the readers that a plan and a release use: there is no second set of rules here.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from sourdine.frames.joins import Join, read_joins
 from sourdine.frames.mistakes import mistakes_of
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
-from sourdine.studio.draft_file import pointer_of
+from sourdine.studio.draft import pointer_of
 from sourdine.studio.folder import Folder
 from sourdine.tables.blocks import BLANK, PrivacyBlock, TableBlock
 from sourdine.tables.plan import ReleasePlan
@@ -275,3 +277,260 @@ def _blanks(block: Any) -> Iterator[str]:
 
 def _is_blank(content: Any) -> bool:
     return content == BLANK or (isinstance(content, list) and BLANK in content)
+
+
+# What a column may be declared as, by its name and by the type that its file states: never by a value.
+
+
+TYPES = {
+    "integer": "whole numbers",
+    "real": "numbers",
+    "category": "a known list of keys",
+    "flag": "true or false",
+    "text": "keys nobody can list",
+    "date": "days",
+    "datetime": "days with times",
+}
+FIELDS: dict[str, dict[str, object]] = {  # what a declaration cannot do without
+    "integer": {"lower": BLANK, "upper": BLANK},
+    "real": {"lower": BLANK, "upper": BLANK},
+    "category": {"keys": [BLANK]},
+    "flag": {},
+    "text": {},
+    "date": {"first": BLANK, "last": BLANK, "period": "month"},
+    "datetime": {"first": BLANK, "last": BLANK, "period": "month"},
+}
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A declaration to begin with, and why; none if the column is better left out."""
+
+    block: dict[str, object] | None
+    why: str
+    hints: dict[str, str] = field(default_factory=dict)  # what a blank may be, by its field
+
+    @property
+    def words(self) -> str:
+        """What is suggested, as people say it."""
+        if self.block is None:
+            return "leave it out"
+        kind = TYPES[str(self.block["type"])]
+        lower, upper = self.block.get("lower", BLANK), self.block.get("upper", BLANK)
+        ends = [f"from {lower}"] if lower != BLANK else []
+        return " ".join([kind, *ends, *([f"to {upper}"] if upper != BLANK else [])])
+
+
+def _numbers(kind: str, lower: object = BLANK, upper: object = BLANK) -> dict[str, object]:
+    return {"type": kind, "lower": lower, "upper": upper}
+
+
+_RULES: tuple[tuple[str, Suggestion], ...] = (
+    (
+        r"(id|uid|uuid|key|nr|no|ssn|nir|iban)|.*_(id|uid|uuid|key|nr)|(id|person|patient|user)_?(id|nr|no|number)",
+        Suggestion(None, "It tells people or records apart. Use it as the unit's column, if at all."),
+    ),
+    (
+        r".*(name|mail|phone|address)|(.*_)?(street|ip)",
+        Suggestion(None, "It may point to one person, and is no answer to a question."),
+    ),
+    (r"age|.*_age|age_.*", Suggestion(_numbers("integer", 0, 120), "An age in years.")),
+    (
+        r"(birth_?)?year|.*_year|year_.*",
+        Suggestion(_numbers("integer"), "A year.", {"lower": "1900", "upper": "2030"}),
+    ),
+    (
+        r"sex|gender",
+        Suggestion({"type": "category", "keys": [BLANK]}, "A short list.", {"keys": "f\nm"}),
+    ),
+    (
+        r"(is|has|was|did)_.*|smoker|active|married|employed|deceased|consent",
+        Suggestion({"type": "flag"}, "It reads like yes or no."),
+    ),
+    (
+        r"(date|day|born|joined|seen|birthday|dob)|.*(_date|_day|_on)|(date)_.*",
+        Suggestion(
+            {"type": "date", **FIELDS["date"]}, "A day.", {"first": "2020-01-01", "last": "2029-12-31"}
+        ),
+    ),
+    (
+        r"(time|timestamp|datetime)|.*(_at|_time|timestamp)",
+        Suggestion(
+            {"type": "datetime", **FIELDS["datetime"]},
+            "A time.",
+            {"first": "2020-01-01", "last": "2029-12-31"},
+        ),
+    ),
+    (
+        r".*(pay|salary|wage|income|price|cost|amount|revenue|turnover|rent|spend|spent|fee).*",
+        Suggestion(_numbers("real", 0), "An amount of money.", {"upper": "200000"}),
+    ),
+    (
+        r".*(percent|percentage|pct).*",
+        Suggestion(_numbers("real", 0, 100), "A share in per cent."),
+    ),
+    (
+        r"(n|num|number|count|visits|children|rooms|hours|days|weeks|months|years)(_.*)?|.*_(count|num|visits|hours|days)",
+        Suggestion(_numbers("integer", 0), "It counts something.", {"upper": "100"}),
+    ),
+    (
+        r"height(_cm)?|weight(_kg)?",
+        Suggestion(_numbers("real", 0), "A measure of a body.", {"upper": "300"}),
+    ),
+    (
+        r".*_(mm|cm|m|km|mg|g|kg|ml|l|ms|s|sec|min|usd|eur|gbp|mpg|hp)|"
+        r"(.*_)?(length|width|depth|height|mass|weight|distance|duration|area|volume|score|rate|speed)(_.*)?",
+        Suggestion(_numbers("real", 0), "A measure.", {"upper": "1000"}),
+    ),
+    (
+        r"(.*_)?(region|department|country|state|province|sector|industry|status|category|class|level|kind|type|grade|"
+        r"species|island|race|ethnicity|education|marital|relationship|workclass|work_class|religion|nationality|"
+        r"language|colou?r|brand|group|team|origin|continent)(_.*)?",
+        Suggestion({"type": "category", "keys": [BLANK]}, "It reads like a list.", {"keys": "north\nsouth"}),
+    ),
+    (
+        r"(town|city|village|place|municipality|postcode|zip|occupation|job|diagnosis|product)(_.*)?",
+        Suggestion({"type": "text"}, "A list that is too long to write down."),
+    ),
+)
+
+
+def suggest(name: str, stated: str | None) -> Suggestion | None:
+    """What a column may be, by its name and by the type that its file states, '' if it states none.
+
+    >>> suggest("age", "").words
+    'whole numbers from 0 to 120'
+    >>> suggest("age", "text") is None, suggest("q17", "integer").words
+    (True, 'whole numbers')
+    """
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip()).lower().replace(" ", "_").replace("-", "_")
+    by_name = next((each for pattern, each in _RULES if re.fullmatch(pattern, plain)), None)
+    if stated is None:
+        return Suggestion(None, "Its type cannot be asked about.")
+    if by_name is not None and (by_name.block is None or _fits(str(by_name.block["type"]), stated)):
+        return by_name
+    kind = {"zoned": "datetime", "text": ""}.get(stated, stated)
+    if not kind:
+        return None
+    more = {"zone": BLANK} if stated == "zoned" else {}
+    return Suggestion({"type": kind, **FIELDS[kind], **more}, "The file states this type.")
+
+
+def _fits(kind: str, stated: str) -> bool:
+    """Whether a column of the type that its file states can be declared so."""
+    alike = {
+        "": tuple(TYPES),
+        "integer": ("integer", "real", "category"),
+        "real": ("real",),
+        "text": ("category", "text"),
+        "zoned": (),
+        "datetime": ("datetime", "date"),
+    }
+    return kind in alike.get(stated, (stated,))
+
+
+# What somebody typed as the value that it means, by its field; what cannot be read stays as it was typed.
+#
+# The reader of specifications then says what is wrong with it, and the page shows it again.
+
+
+_WHOLE, _NUMBER = (
+    re.compile(r"[+-]?[0-9]{1,300}"),
+    re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"),
+)
+NUMBERS = (
+    "lower",
+    "upper",
+    "granularity",
+    "size",
+    "epsilon",
+    "delta",
+    "selection_delta",
+    "confidence",
+    "weight",
+)
+WHOLE = ("max_rows", "max_groups", "at_least", "k", "rows")
+FLAGS = ("quality", "header", "multiline")
+OPTIONAL = (
+    *("column", "max_rows", "max_groups", "size", "delta", "selection_delta", "ledger", "weight"),
+    *("granularity", "missing", "at_least", "other", "zone", "format", "period"),
+    *("encoding", "delimiter", "decimal", "thousands"),
+    *("target", "rows", "mark", "leave_out"),
+)
+
+
+def read_value(field: str, text: object, block: Mapping[str, Any] | None = None) -> object:
+    """The value of a field, None if it is to be left out, BLANK if it waits.
+
+    >>> read_value("lower", "0"), read_value("lower", "1.5"), read_value("lower", "a few")
+    (0, 1.5, 'a few')
+    >>> read_value("keys", "north\\n south \\n"), read_value("delta", ""), read_value("upper", "")
+    (['north', 'south'], None, 'FILL IN')
+    """
+    if isinstance(text, bool):
+        return text
+    if isinstance(text, list):
+        return [str(each) for each in text]
+    typed = str(text).strip()
+    if field == "keys":
+        return read_keys(typed)
+    if not typed:
+        return None if field in OPTIONAL else BLANK
+    if field == "leave_out":
+        return [line.strip() for line in typed.splitlines() if line.strip()]
+    kind = (block or {}).get("type")
+    if field in FLAGS:
+        return typed.lower() == "true"
+    if field in ("first", "last"):
+        return read_moment(typed)
+    if field in (*NUMBERS, *WHOLE) or (
+        field == "missing" and kind in ("integer", "real") and typed != "drop"
+    ):
+        number = read_number(typed)
+        real = kind == "real" and field in ("lower", "upper", "granularity", "missing")
+        return float(number) if real and isinstance(number, int) and abs(number) < 1 << 53 else number
+    if field == "missing" and kind == "flag" and typed in ("true", "false"):
+        return typed == "true"
+    return typed
+
+
+def read_number(typed: str) -> int | float | str:
+    """A number, also with commas or spaces between thousands; or what was typed."""
+    plain = re.sub(r"(?<=[0-9])[, _\u00a0\u202f](?=[0-9]{3}(\D|$))", "", typed)
+    if _WHOLE.fullmatch(plain):
+        return int(plain)
+    return float(plain) if _NUMBER.fullmatch(plain) else typed
+
+
+def read_keys(typed: str) -> list[object]:
+    """Keys from lines, or from one line with commas; whole numbers if all of them are."""
+    parts = typed.splitlines() if "\n" in typed else typed.split(",")
+    keys = [part.strip() for part in parts if part.strip()]
+    if not keys:
+        return [BLANK]
+    if all(re.fullmatch(r"-?(0|[1-9][0-9]{0,18})", key) for key in keys):
+        return [int(key) for key in keys]
+    return list(keys)
+
+
+def read_moment(typed: str) -> object:
+    """A day or a time, or what was typed."""
+    for kind in (date, datetime):
+        try:
+            return kind.fromisoformat(typed)
+        except ValueError:
+            continue
+    return typed
+
+
+def shown(content: object) -> str:
+    """A value as it stands in a field of the page."""
+    if content is None or content in (BLANK, [BLANK]):
+        return ""
+    if isinstance(content, bool):
+        return "true" if content else "false"
+    if isinstance(content, list):
+        return "\n".join(map(shown, content))
+    if isinstance(content, float) and content.is_integer() and abs(content) < 1e15:
+        return str(int(content))
+    return str(content)

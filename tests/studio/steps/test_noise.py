@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from sourdine.studio.steps import noise
-from sourdine.studio.steps.noise import MockTable, noise_view
+from sourdine.studio import steps as noise
+from sourdine.studio.steps import MockTable, noise_view
 from sourdine.tables import ReleasePlan, Specification, rehearse
 
 

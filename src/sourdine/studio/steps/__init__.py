@@ -1,1 +1,0 @@
-"""What each step of the page shows."""
