@@ -54,7 +54,7 @@ def test_a_unit_runs_a_command_that_there_is(path: Path) -> None:
     service = read_unit(path)["Service"]
     program, group, *words = shlex.split(service["ExecStart"])
     name = path.stem.removeprefix("sourdine-")
-    assert (program, group, words[0]) == ("/opt/sourdine/bin/sourdine", "collect", PARTS[name])
+    assert (program, group, words[0]) == ("/usr/local/lib/sourdine/bin/sourdine", "collect", PARTS[name])
     found = read_command(words)
     check_part(name, found)
     assert found["host"] == "127.0.0.1"  # a proxy with TLS is before it
@@ -72,7 +72,9 @@ def test_there_is_a_unit_for_each_part() -> None:
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
     for path in UNITS:
-        text = path.read_text(encoding="utf-8").replace("/opt/sourdine/bin/sourdine", sys.executable)
+        text = path.read_text(encoding="utf-8").replace(
+            "/usr/local/lib/sourdine/bin/sourdine", sys.executable
+        )
         (tmp_path / path.name).write_text(text, encoding="utf-8")
     places = [str(tmp_path / path.name) for path in UNITS]
     done = subprocess.run(["systemd-analyze", "verify", *places], capture_output=True, text=True, check=False)
@@ -85,7 +87,7 @@ def test_the_container_is_no_administrator_and_has_the_extras() -> None:
     assert ["USER", "10001"] in words
     assert ["STOPSIGNAL", "SIGTERM"] in words
     (entry,) = (line.removeprefix("ENTRYPOINT ") for line in lines if line.startswith("ENTRYPOINT"))
-    assert json.loads(entry) == ["/opt/sourdine/bin/sourdine", "collect"]
+    assert json.loads(entry) == ["/usr/local/lib/sourdine/bin/sourdine", "collect"]
     (extras,) = re.findall(r'"\.\[([\w,]+)\]"', "\n".join(lines))
     defined = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert all(f"\n{extra} = [" in defined for extra in extras.split(","))

@@ -254,3 +254,32 @@ def test_a_reader_of_an_older_state_of_a_server_is_waited_for(server: Server) ->
     assert store.leftovers().keys() <= {"log"}
     reader.close()
     store.close()
+
+
+def test_a_session_that_is_not_shown_may_be_a_reader(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A role sees no snapshots of other roles' sessions: what such a backup kept alive was taken for gone."""
+    monkeypatch.setattr(PostgresStore, "purge_pause", 0.0)
+    place = server.new()
+    name = place.partition("#")[2]
+    server.execute(f"CREATE ROLE {name} LOGIN", f"GRANT CREATE ON DATABASE postgres TO {name}")
+    own = server.address.replace("postgres:@", f"{name}@")
+    store = new_store(f"{own}#{name}", KEPT)
+    reader = open_store(place)
+    write(store, singles(10, 13, DAY.isoformat()))
+    reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    reader.run("SELECT count(*) FROM {schema}.questions")
+    prune(store, store.questions()[0], DAY + 2 * ONE)
+    assert {"loose", "blocks"} <= store.leftovers().keys()
+    reader.run("COMMIT")
+    store.tidy()
+    assert {"loose", "blocks"} <= store.leftovers().keys()
+    server.execute(f"GRANT pg_read_all_stats TO {name}")
+    store.tidy()
+    assert store.leftovers().keys() == {"log"}
+    server.execute(
+        f"GRANT pg_monitor, pg_checkpoint TO {name}", f"GRANT EXECUTE ON FUNCTION pg_switch_wal() TO {name}"
+    )
+    with purging(server):
+        assert store.tidy()  # with the rights that docs/how_to/back_up_and_restore.md lists
+    reader.close()
+    store.close()

@@ -400,11 +400,18 @@ class PostgresStore(ReportStore):
             return False
 
     def _has_older_snapshots(self) -> bool:
-        """Return whether another session reads a state in which removed rows are still there."""
+        """Return whether somebody reads a state in which removed rows are still there, as far as is known.
+
+        A session of another role may, if it is shown to members of `pg_read_all_stats` alone. A sender to a
+        replica is in no database; its slot and a prepared transaction are in no session.
+        """
+        older = "::text <> pg_snapshot_xmax(pg_current_snapshot())::text"
         rows = self.run(
-            "SELECT 1 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database() "
-            "AND backend_xmin IS NOT NULL AND backend_xmin::text <> "
-            "pg_snapshot_xmax(pg_current_snapshot())::text LIMIT 1"
+            "SELECT 1 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename IS NOT NULL AND ("
+            f"coalesce(datname, current_database()) = current_database() AND backend_xmin{older} "
+            "OR datname = current_database() AND query = '<insufficient privilege>') "
+            f"UNION ALL SELECT 1 FROM pg_replication_slots WHERE xmin{older} "
+            "UNION ALL SELECT 1 FROM pg_prepared_xacts WHERE database = current_database() LIMIT 1"
         )
         return bool(rows)
 
