@@ -26,7 +26,7 @@ SLOW = [page for page in PAGES if any(block.mark == "slow" for block in blocks(p
 NOT_RUN = {
     "serves until it is stopped": 1,
     "a server goes on until it is ended; tests start it": 1,
-    "servers go on until they are ended; tests start them": 1,
+    "servers go on until they are ended; tests start them": 2,
     "needs the store of a server that ran": 4,
     "a page; tests of the client run such ones in Chromium": 1,
     "JavaScript; tests of the client run it in Node": 1,
