@@ -40,7 +40,7 @@ for name, words in sd.learning.plan(plan, size=5000).words().items():
 # the training data. The ledger is charged before the first example is read.
 
 # %%
-ledger = sd.Ledger.create("patients.ledger", order=8, divergence=3, delta=1e-5, unit="patient")
+ledger = sd.Ledger.create("patients.ledger", epsilon=3, delta=1e-5, composition="basic", unit="patient")
 trained = sd.learning.fit(model, private, plan, public=public, ledger=ledger)
 print(f"epsilon {trained.epsilon.upper:.3f}, accuracy {trained.accuracy:.1%}")
 

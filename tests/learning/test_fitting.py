@@ -242,7 +242,7 @@ def test_a_ledger_of_another_kind_says_so(tmp_path: Path) -> None:
     terms = Terms(
         budget=ConcentratedBudget(limit=9), unit="person", neighbours=Neighbours.ADD_REMOVE, delta=1e-5
     )
-    with pytest.raises(UnsupportedLoss, match="renyi ledger"):
+    with pytest.raises(UnsupportedLoss, match=r'Ledger\.create\(path, epsilon=.*composition="basic"'):
         fit(
             linear(),
             (X, Y),

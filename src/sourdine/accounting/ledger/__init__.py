@@ -2,6 +2,7 @@
 
 from sourdine.accounting.ledger.allowance import AllowanceRequest, Allowances, LedgerAllowance, spending_from
 from sourdine.accounting.ledger.budget import (
+    BasicBudget,
     Budget,
     ConcentratedBudget,
     GaussianBudget,
@@ -16,6 +17,7 @@ from sourdine.accounting.ledger.terms import Period, Terms
 __all__ = [
     "AllowanceRequest",
     "Allowances",
+    "BasicBudget",
     "Budget",
     "ConcentratedBudget",
     "Entry",

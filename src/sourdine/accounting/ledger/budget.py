@@ -1,31 +1,36 @@
-"""How much may be spent, in which currency, and what a loss costs in it.
+"""How much may be spent, in which currency, and what a block costs in it.
 
-Spending is adaptive: what is asked next may depend on earlier answers. Four sums stay valid then: of pure
+Spending is adaptive: what is asked next may depend on earlier answers. Five sums stay valid then: of pure
 epsilons, of rhos, of Renyi divergences at one order fixed when the ledger is made (Feldman and Zrnic 2021,
-theorem 3.1; Whitehouse, Ramdas, Rogers, Wu 2023), and of squared mus (Smith and Thakurta 2022).
-Privacy loss distributions and optimal composition are valid only for a plan fixed beforehand. Amounts are
-exact fractions that stay short.
+theorem 3.1; Whitehouse, Ramdas, Rogers, Wu 2023), of squared mus (Smith and Thakurta 2022), and of pairs
+(epsilon, delta). Privacy loss distributions and optimal composition are valid only for a plan fixed
+beforehand: within one block, never between blocks. Amounts are exact fractions that stay short.
 """
 
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from sourdine.accounting.accountant import exactly
+from sourdine.accounting.accountant import Bracket, exactly, left_of
 from sourdine.accounting.gaussian_dp import dominating_square, gdp_epsilon
 from sourdine.accounting.odometer import odometer_epsilon
+from sourdine.accounting.spend import Spend, plan_cost
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated, tight_epsilon
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import float_above
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.format import plain, shorten_up
 from sourdine.core.loss import PrivacyLoss
+
+if TYPE_CHECKING:
+    from sourdine.accounting.pld.accountant import PldCost
 
 UNLIMITED = Fraction(1 << 40)  # the limit of a ledger that has none
 _LONGEST = 512  # bits of a denominator; longer sums leave the exact ones for a fine grid
@@ -72,8 +77,14 @@ def _amount(text: str) -> Fraction:
 MOST = UNLIMITED
 WHY_NOT_PLD = (
     "A ledger cannot add up by privacy loss distributions. Their sum holds only for a plan that is fixed "
-    "before the first answer, and a ledger is spent adaptively. Use 'pure', 'zcdp', 'renyi' or 'gdp'."
+    "before the first answer, and a ledger is spent adaptively. Use 'basic', which prices each charge by its "
+    "privacy loss distribution, or 'pure', 'zcdp', 'renyi' or 'gdp'."
 )
+_SLACK = Fraction(1, 10**9)  # how far a price in floats may differ between machines
+_DIGITS = 6  # of a price that is searched for
+_NEAR = 1e-4  # how close to the least price, as a share of it, a search ends
+_TURNS = 40
+_FALL = 40.0  # e^-40 of a budget is never too much for a search to begin with
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,29 +93,21 @@ class Budget(ABC):
 
     name: ClassVar[str]
     symbol: ClassVar[str]
-    remedy: ClassVar[str]
     limit: Fraction
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "limit", check.positive(type(self).__name__, "limit", self.limit, MOST))
 
     @abstractmethod
-    def cost(self, loss: PrivacyLoss) -> Fraction | float:
-        """What a loss costs in this currency: a fraction if exact, else a float, perhaps infinite."""
+    def block_price(self, spends: Sequence[Spend], own: Fraction, rest: float) -> Fraction:
+        """Return what a block fixed beforehand costs.
 
-    def price(self, loss: PrivacyLoss) -> Fraction:
-        """The cost as a fraction; an infinite one raises."""
-        cost = self.cost(loss)
-        if not math.isfinite(cost):
-            raise UnsupportedLoss(
-                f"A spend has no finite {self.symbol}, so this ledger cannot pay for it. "
-                f"Nothing was spent. {self.remedy}"
-            )
-        return Fraction(cost)
+        `own` is what it takes of the selection delta, and `rest` what that leaves of the ledger's delta.
+        """
 
-    def exact(self, loss: PrivacyLoss) -> bool:
-        """Whether every machine finds the same price; the last digits of a float may differ."""
-        return isinstance(self.cost(loss), Rational)
+    @abstractmethod
+    def covers(self, price: Fraction, spends: Sequence[Spend], own: Fraction, rest: float) -> bool:
+        """Check that a price which was paid once, perhaps on another machine, is enough for a block."""
 
     @abstractmethod
     def epsilon(self, spent: Fraction, delta: float) -> float:
@@ -119,7 +122,14 @@ class Budget(ABC):
         """The budget that terms describe."""
         kinds: dict[str, type[Budget]] = {
             kind.name: kind
-            for kind in (PureBudget, ConcentratedBudget, RenyiBudget, GaussianBudget, OdometerBudget)
+            for kind in (
+                PureBudget,
+                ConcentratedBudget,
+                RenyiBudget,
+                GaussianBudget,
+                OdometerBudget,
+                BasicBudget,
+            )
         }
         name = terms["name"]
         if name == "pld":
@@ -129,8 +139,53 @@ class Budget(ABC):
         return kinds[name](**{key: amount(value) for key, value in terms.items() if key != "name"})
 
 
+class AdditiveBudget(Budget):
+    """A limit on a sum over all mechanisms, whichever block they are in."""
+
+    @abstractmethod
+    def cost(self, loss: PrivacyLoss) -> Fraction | float:
+        """What a loss costs in this currency: a fraction if exact, else a float, perhaps infinite."""
+
+    def price(self, loss: PrivacyLoss) -> Fraction:
+        """The cost as a fraction; an infinite one raises."""
+        cost = self.cost(loss)
+        if not math.isfinite(cost):
+            raise UnsupportedLoss(
+                f"A spend has no finite {self.symbol}, so this ledger cannot pay for it. Nothing was spent."
+            )
+        return Fraction(cost)
+
+    def exact(self, loss: PrivacyLoss) -> bool:
+        """Whether every machine finds the same price; the last digits of a float may differ."""
+        return isinstance(self.cost(loss), Rational)
+
+    def block_price(self, spends: Sequence[Spend], own: Fraction, rest: float) -> Fraction:
+        return sum_of_block(spends, [spend.count * self.price(spend.one_loss()) for spend in spends])
+
+    def covers(self, price: Fraction, spends: Sequence[Spend], own: Fraction, rest: float) -> bool:
+        cost = self.block_price(spends, own, rest)
+        if price >= cost:
+            return True
+        exact = all(self.exact(spend.one_loss()) for spend in spends)
+        return not exact and price >= cost * (1 - _SLACK)
+
+
+def sum_of_block(spends: Sequence[Spend], costs: Sequence[Fraction]) -> Fraction:
+    """The sum over a block, of a family of parts only the largest."""
+    alone, families = Fraction(0), dict[str, dict[str, Fraction]]()
+    for spend, cost in zip(spends, costs, strict=True):
+        if spend.part is None:
+            alone = add(alone, cost)
+        else:
+            keys = families.setdefault(spend.part.family, {})
+            keys[spend.part.key] = add(keys.get(spend.part.key, Fraction(0)), cost)
+    for keys in families.values():
+        alone = add(alone, max(keys.values()))
+    return alone
+
+
 @dataclass(frozen=True, kw_only=True)
-class PureBudget(Budget):
+class PureBudget(AdditiveBudget):
     """A limit on the sum of pure epsilons.
 
     >>> PureBudget(limit=1).price(PrivacyLoss.pure(Fraction(1, 20)))
@@ -139,7 +194,6 @@ class PureBudget(Budget):
 
     name: ClassVar[str] = "pure"
     symbol: ClassVar[str] = "epsilon"
-    remedy: ClassVar[str] = "Pay it from a zcdp or renyi ledger."
 
     def cost(self, loss: PrivacyLoss) -> Fraction | float:
         return loss.epsilon
@@ -149,12 +203,11 @@ class PureBudget(Budget):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConcentratedBudget(Budget):
+class ConcentratedBudget(AdditiveBudget):
     """A limit on the sum of rhos (zero-concentrated differential privacy)."""
 
     name: ClassVar[str] = "zcdp"
     symbol: ClassVar[str] = "rho"
-    remedy: ClassVar[str] = "Pay it from a renyi ledger."
 
     def cost(self, loss: PrivacyLoss) -> Fraction | float:
         return _rho(loss)
@@ -180,12 +233,11 @@ class ConcentratedBudget(Budget):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RenyiBudget(Budget):
+class RenyiBudget(AdditiveBudget):
     """A limit on the sum of Renyi divergences at one order, fixed when the ledger is made."""
 
     name: ClassVar[str] = "renyi"
     symbol: ClassVar[str] = "divergence"
-    remedy: ClassVar[str] = "Choose a lower order for the ledger."
     order: Fraction
 
     def __post_init__(self) -> None:
@@ -211,12 +263,11 @@ class RenyiBudget(Budget):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OdometerBudget(Budget):
+class OdometerBudget(AdditiveBudget):
     """No limit: the rhos are added up, and their epsilon is a bound that holds at all times at once."""
 
     name: ClassVar[str] = "odometer"
     symbol: ClassVar[str] = "rho"
-    remedy: ClassVar[str] = "Pay it from a renyi ledger."
     limit: Fraction = UNLIMITED
 
     def __post_init__(self) -> None:
@@ -236,7 +287,7 @@ def _rho(loss: PrivacyLoss) -> Fraction | float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianBudget(Budget):
+class GaussianBudget(AdditiveBudget):
     """A limit on the sum of squared mus (Gaussian differential privacy); the limit is the square of a mu.
 
     A spend costs the square of a mu that is proven to dominate it at every epsilon, and is refused if there
@@ -245,10 +296,104 @@ class GaussianBudget(Budget):
 
     name: ClassVar[str] = "gdp"
     symbol: ClassVar[str] = "mu^2"
-    remedy: ClassVar[str] = "No mu is proven to dominate it. Pay it from a zcdp or renyi ledger."
 
     def cost(self, loss: PrivacyLoss) -> Fraction | float:
         return dominating_square(loss)
 
     def epsilon(self, spent: Fraction, delta: float) -> float:
         return gdp_epsilon(spent, delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BasicBudget(Budget):
+    """A limit on sums of pairs (epsilon, delta); each block is composed as one privacy loss distribution.
+
+    A block costs the least p for which it is (p, d p/limit)-DP, d being the ledger's delta: the same share of
+    both. Blocks whose prices add up to at most the limit are (limit, d)-DP together, however they depend on
+    earlier answers (docs/guarantees/ledger.md).
+    """
+
+    name: ClassVar[str] = "basic"
+    symbol: ClassVar[str] = "epsilon"
+
+    def block_price(self, spends: Sequence[Spend], own: Fraction, rest: float) -> Fraction:
+        pure = _pure(spends)
+        cost = _block_cost(spends)
+
+        def excess(log_price: float) -> float:
+            """The logarithm of epsilon at the share of delta that goes with a price, over that price."""
+            price = math.exp(log_price)
+            epsilon = self._epsilon(cost, price, own, rest, 1e-4).upper
+            return math.log(epsilon / price) if epsilon > 0 else -math.inf
+
+        if not self._fits(cost, self.limit, own, rest):
+            epsilon = self._epsilon(cost, float(self.limit), own, rest, 1e-4).upper
+            if epsilon == math.inf:
+                raise UnsupportedLoss(
+                    f"The charge has no finite epsilon at the ledger's delta, {plain(rest)}, so it cannot be "
+                    "paid. Nothing was spent. Use more noise, or choose keys at a smaller delta."
+                )
+            return max(Fraction(shorten_up(epsilon, _DIGITS)), self.limit * (1 + _SLACK))
+        # Epsilon falls as the price, and with it the share of delta, grows. So log(epsilon/price) has a slope
+        # of at most -1: a price that fits with -t there is above the least one by at most e^t.
+        high = math.log(self.limit)
+        low, above, below = high - _FALL, math.inf, excess(high)
+        for turn in range(_TURNS):
+            if below > -_NEAR:
+                break
+            low = max(low, high + below)
+            at = (low + high) / 2
+            if math.isinf(above) and math.isfinite(below):
+                at = low
+            elif math.isfinite(above) and math.isfinite(below) and turn % 4 < 3:
+                at = low + (high - low) * above / (above - below) + _NEAR / 2
+            at = min(at, high)
+            value = excess(at)
+            if value <= 0:
+                high, below = at, value
+            else:
+                low, above = at, value
+        price = Fraction(shorten_up(math.exp(high) * (1 + 1e-9), _DIGITS))
+        return min(price, self.limit) if pure is None else min(price, self.limit, pure)
+
+    def covers(self, price: Fraction, spends: Sequence[Spend], own: Fraction, rest: float) -> bool:
+        # What a search finds depends on the last digits of floats, so the price is checked and not compared.
+        pure = _pure(spends)
+        if pure is not None and price >= pure:
+            return True
+        return self._fits(_block_cost(spends), price * (1 + Fraction(1, 10**6)), own, rest)
+
+    def epsilon(self, spent: Fraction, delta: float) -> float:
+        return float_above(spent)
+
+    def _fits(self, cost: "PldCost", price: Fraction, own: Fraction, rest: float) -> bool:
+        """Whether a block is (p, own + rest p/limit)-DP; what is close is looked at more finely."""
+        for width in (1e-3, 1e-5, 1e-6):
+            bracket = self._epsilon(cost, float(price), own, rest, width)
+            if bracket.upper <= price:
+                return True
+            if bracket.lower > price:
+                return False
+        return False
+
+    def _epsilon(self, cost: "PldCost", price: float, own: Fraction, rest: float, width: float) -> Bracket:
+        """Epsilon at the share of delta that goes with a price."""
+        from sourdine.accounting.pld.accountant import PLD  # few ledgers compose distributions
+
+        share = left_of(1.0, 1 - own - Fraction(rest) * Fraction(price) / self.limit)
+        return PLD(width=width * min(1.0, price)).epsilon(cost, share)
+
+
+def _block_cost(spends: Sequence[Spend]) -> "PldCost":
+    from sourdine.accounting.pld.accountant import PLD
+
+    return plan_cost(spends, PLD())
+
+
+def _pure(spends: Sequence[Spend]) -> Fraction | None:
+    """The sum of pure epsilons, if there is one at delta 0."""
+    losses = [spend.one_loss() for spend in spends]
+    if any(loss.delta or loss.epsilon == math.inf for loss in losses):
+        return None
+    costs = [spend.count * Fraction(loss.epsilon) for spend, loss in zip(spends, losses, strict=True)]
+    return sum_of_block(spends, costs)

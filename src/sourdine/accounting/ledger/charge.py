@@ -9,7 +9,8 @@ from functools import cache, cached_property
 from importlib.metadata import version
 from typing import NamedTuple, TypeVar
 
-from sourdine.accounting.ledger.budget import add
+from sourdine.accounting.ledger.budget import BasicBudget, sum_of_block
+from sourdine.accounting.ledger.making import advise_ledger
 from sourdine.accounting.ledger.terms import Terms, check_text, typed
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
@@ -29,12 +30,23 @@ def cost_of(terms: Terms, spends: tuple[Spend, ...]) -> Cost:
     """The cost of a block under the terms of a ledger; spends that it cannot pay for raise."""
     if not spends:
         raise InvalidParameter("A charge must hold at least one spend. Pass what the release will use.")
-    each = [_cost_one(terms, spend) for spend in spends]
-    price = _block(spends, [cost.price for cost in each])
-    return Cost(price, _block(spends, [cost.delta for cost in each]))
+    own = own_delta(terms, spends)
+    try:
+        return Cost(terms.budget.block_price(spends, own, terms.rest), own)
+    except UnsupportedLoss as problem:
+        raise UnsupportedLoss(f"{problem} {advise_ledger(terms, spends)}".rstrip()) from problem
 
 
-def _cost_one(terms: Terms, spend: Spend) -> Cost:
+def own_delta(terms: Terms, spends: tuple[Spend, ...]) -> Fraction:
+    """What a block takes of the selection delta; a ledger of another relation, or without one, refuses it.
+
+    Where a block is composed as a whole, a ledger without a selection delta counts it in the block's delta.
+    """
+    deltas = [_own_delta(terms, spend) for spend in spends]
+    return Fraction(0) if terms.selection_delta is None else sum_of_block(spends, deltas)
+
+
+def _own_delta(terms: Terms, spend: Spend) -> Fraction:
     relation = spend.distance.neighbours
     if relation is not terms.neighbours:
         raise InvalidParameter(
@@ -46,8 +58,8 @@ def _cost_one(terms: Terms, spend: Spend) -> Cost:
             "Parts cost as much as their worst only when a unit touches one of them, and a unit that is "
             "replaced may leave one part and enter another. Charge the parts as spends without a part."
         )
-    loss = spend.one_loss()
-    if loss.delta and terms.selection_delta is None:
+    delta = spend.one_loss().delta
+    if delta and terms.selection_delta is None and not isinstance(terms.budget, BasicBudget):
         raise UnsupportedLoss(
             "A spend chooses keys privately, which takes a delta of its own, and this ledger keeps none "
             "for that. Nothing was spent. Declare the keys, or make a ledger with a selection delta, such as "
@@ -56,25 +68,12 @@ def _cost_one(terms: Terms, spend: Spend) -> Cost:
                 "`sourdine ledger create NEW --epsilon 3 --delta 1e-6 --selection-delta 5e-7`.",
             )
         )
-    return Cost(spend.count * terms.budget.price(loss), spend.count * Fraction(loss.delta))
-
-
-def _block(spends: tuple[Spend, ...], costs: list[Fraction]) -> Fraction:
-    """The sum over a block, of a family of parts only the largest."""
-    alone, families = Fraction(0), dict[str, dict[str, Fraction]]()
-    for spend, cost in zip(spends, costs, strict=True):
-        if spend.part is None:
-            alone = add(alone, cost)
-        else:
-            keys = families.setdefault(spend.part.family, {})
-            keys[spend.part.key] = add(keys.get(spend.part.key, Fraction(0)), cost)
-    for keys in families.values():
-        alone = add(alone, max(keys.values()))
-    return alone
+    return spend.count * Fraction(delta)
 
 
 K = TypeVar("K")
 _REMEMBERED = 4096
+_SLACK = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
@@ -96,6 +95,13 @@ class Block:
     def cost(self) -> Cost:
         """What the block costs; spends that the ledger cannot pay for raise."""
         return cost_of(self.terms, self.spends)
+
+    def covered(self, price: Fraction, delta: Fraction) -> bool:
+        """Whether what was paid once, perhaps on another machine, is enough; floats may differ there."""
+        own = own_delta(self.terms, self.spends)
+        if own and delta < own * (1 - _SLACK):
+            return False
+        return self.terms.budget.covers(price, self.spends, own, self.terms.rest)
 
 
 class Blocks:

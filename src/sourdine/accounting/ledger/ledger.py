@@ -5,8 +5,8 @@ Functions that pay take a ledger that is open, or the path of its file.
 
 import json
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -26,7 +26,14 @@ from sourdine.accounting.ledger.balance import Balance
 from sourdine.accounting.ledger.chain import START, LedgerLine, mark_of
 from sourdine.accounting.ledger.charge import Block, Blocks, Statement, author_of, digest_of, say_who, state
 from sourdine.accounting.ledger.file import database
-from sourdine.accounting.ledger.making import Number, make_rule, make_terms, share_of
+from sourdine.accounting.ledger.making import (
+    Composition,
+    Number,
+    advise_ledger,
+    make_rule,
+    make_terms,
+    share_of,
+)
 from sourdine.accounting.ledger.moving import AnyStore, create_store, move, open_store
 from sourdine.accounting.ledger.numbers import room
 from sourdine.accounting.ledger.reader import UNREADABLE, Reader
@@ -37,7 +44,7 @@ from sourdine.accounting.ledger.terms import Period, Terms, check_text, declarat
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.errors import InvalidParameter, LedgerError
+from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sourdine.core.figure import Figure
 from sourdine.core.text.escaping import tame
 from sourdine.core.text.notation import either
@@ -92,6 +99,7 @@ class Ledger(Viewable):
         order: Number | None = None,
         divergence: Number | None = None,
         mu: Number | None = None,
+        composition: Composition | str | None = None,
         unlimited: bool = False,
         selection_delta: Number | None = None,
         unit: str | None = None,
@@ -101,12 +109,15 @@ class Ledger(Viewable):
     ) -> "Ledger":
         """A new ledger, in a file or at an address; an existing one is never touched.
 
-        The budget is an epsilon (with a delta it is kept in rho), a rho or a mu with a delta, or a
-        `divergence` of an `order` with a delta; numbers are taken as they are written, so that 0.1 is a
-        tenth. `selection_delta` is the part of delta for choosing keys privately. Protected is a "person"
-        who is added or removed, unless `unit` and `neighbours` say otherwise. A `period` ("day", "week",
-        "month" or "year") has a `period_limit` of its own. With `unlimited` and
-        a delta there is no limit, and the epsilon of its status holds at all times at once. Or give `terms`
+        The budget is an epsilon, a rho or a mu with a delta, or a `divergence` of an `order` with a delta;
+        numbers are taken as they are written, so that 0.1 is a tenth. An epsilon with a delta is kept in rho,
+        which suits many releases and pays for no training, or with `composition="basic"` as pairs of epsilon
+        and delta: each charge is composed as a whole, so a training of (3, 1e-5) fits into (3, 1e-5).
+
+        `selection_delta` is the part of delta for choosing keys privately. Protected is a "person" who is
+        added or removed, unless `unit` and `neighbours` say otherwise. A `period` ("day", "week", "month" or
+        "year") has a `period_limit` of its own. With `unlimited` and a delta there is no limit, and the
+        epsilon of its status holds at all times at once. Or give `terms`
         alone.
         """
         if terms is not None and not isinstance(terms, Terms):
@@ -120,6 +131,7 @@ class Ledger(Viewable):
                 order=order,
                 divergence=divergence,
                 mu=mu,
+                composition=composition,
                 unlimited=unlimited,
                 selection_delta=selection_delta,
                 unit="person" if unit is None else unit,
@@ -129,7 +141,7 @@ class Ledger(Viewable):
             )
         elif unlimited or any(
             each is not None
-            for each in (epsilon, delta, rho, order, divergence, mu, selection_delta, *others)
+            for each in (epsilon, delta, rho, order, divergence, mu, composition, selection_delta, *others)
         ):
             raise InvalidParameter("A ledger is made from terms, or from a budget. Give one of the two.")
         return cls(create_store(path, terms.to_json()), terms)
@@ -249,10 +261,22 @@ class Ledger(Viewable):
             self._recent = recent = (block, request, statement)
         cost, before, after, digest = recent[2]
         who = author_of(author)
-        line, time, balance = self._write(
-            digest, lambda balance, time: balance.charge(cost, time, allowance, who), before, after
-        )
+        with self._advising(spends):
+            line, time, balance = self._write(
+                digest, lambda balance, time: balance.charge(cost, time, allowance, who), before, after
+            )
         return Receipt.of(cost, line, time, balance)
+
+    @contextmanager
+    def _advising(self, spends: tuple[Spend, ...]) -> Iterator[None]:
+        """Say which ledger could pay, where a block that is sampled is more than the whole budget."""
+        try:
+            yield
+        except BudgetExceeded as problem:
+            if problem.amount <= self.terms.budget.limit or all(spend.sampling is None for spend in spends):
+                raise
+            message = f"{problem} {advise_ledger(self.terms, spends)}".rstrip()
+            raise BudgetExceeded(message, amount=problem.amount, left=problem.left) from problem
 
     def _write(self, digest: str, step: Step, before: str, after: str) -> "_Line":
         """One more line, by a step from where the ledger stands; or the step's refusal."""
@@ -277,7 +301,8 @@ class Ledger(Viewable):
         last = self._store.last()
         if self.is_backup:
             raise problems.backup(self.path)
-        self._balance(last).charge(cost, datetime.now(UTC), allowance, author_of(author))
+        with self._advising(spends):
+            self._balance(last).charge(cost, datetime.now(UTC), allowance, author_of(author))
 
     def _balance(self, line: LedgerLine | None) -> Balance:
         """Where the ledger stands after a line; one that it did not write is looked at closely first."""

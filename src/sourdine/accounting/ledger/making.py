@@ -1,5 +1,8 @@
 """The terms of a new ledger and the rules of its allowances, from a budget as people say it."""
 
+import json
+import math
+import shlex
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from fractions import Fraction
@@ -8,6 +11,8 @@ from typing import TypeVar
 from sourdine.accounting.accountant import left_of
 from sourdine.accounting.ledger.allowance import Allow
 from sourdine.accounting.ledger.budget import (
+    AdditiveBudget,
+    BasicBudget,
     Budget,
     ConcentratedBudget,
     GaussianBudget,
@@ -17,15 +22,26 @@ from sourdine.accounting.ledger.budget import (
 )
 from sourdine.accounting.ledger.numbers import room
 from sourdine.accounting.ledger.terms import Period, Terms, check_text
+from sourdine.accounting.spend import Spend, plan_cost
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
+from sourdine.core.distributions import float_above
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.format import parse, plain
+from sourdine.core.format import parse, plain, shorten_up
 from sourdine.core.text.notation import either
+
+
+class Composition(StrEnum):
+    """How a budget of (epsilon, delta) adds up charges that may depend on earlier answers."""
+
+    ZCDP = "zcdp"
+    BASIC = "basic"
+
 
 Number = int | float | Fraction | str
 """A number as it is meant: 0.1 and "0.1" are a tenth."""
 E = TypeVar("E", bound=StrEnum)
+_LARGE_DELTA, _USUAL_DELTA = 1e-3, 1e-6
 
 
 def in_python(name: str, value: str = "") -> str:
@@ -41,6 +57,7 @@ def make_terms(
     order: Number | None = None,
     divergence: Number | None = None,
     mu: Number | None = None,
+    composition: Composition | str | None = None,
     unlimited: bool = False,
     selection_delta: Number | None = None,
     unit: str = "person",
@@ -50,7 +67,10 @@ def make_terms(
     owner: str = "Ledger.create",
     say: Callable[..., str] = in_python,
 ) -> Terms:
-    """The terms for a budget of epsilon (with a delta it is kept in rho), of rho, mu, or a Renyi divergence.
+    """The terms for a budget of epsilon, with a delta or without, of rho, mu, or a Renyi divergence.
+
+    With epsilon and delta, `composition` says how charges add up: in rho ("zcdp", the default), or as pairs
+    of epsilon and delta ("basic").
 
     >>> make_terms(epsilon=0.1).budget.limit
     Fraction(1, 10)
@@ -66,6 +86,7 @@ def make_terms(
         say,
         _rest(owner, share, selection),
         None if order is None else exact(owner, "order", order),
+        None if composition is None else _choice(owner, "composition", composition, Composition),
         epsilon=None if epsilon is None else exact(owner, "epsilon", epsilon),
         rho=None if rho is None else exact(owner, "rho", rho),
         divergence=None if divergence is None else exact(owner, "divergence", divergence),
@@ -80,6 +101,44 @@ def make_terms(
         period_limit=_limit(owner, say, period, period_limit, budget),
         selection_delta=selection,
     )
+
+
+def advise_ledger(terms: Terms, spends: Sequence[Spend]) -> str:
+    """Say which ledger could pay for a block that a sum over its mechanisms cannot hold.
+
+    It has the epsilon and delta of the one that was asked, or more if the block alone costs more.
+    """
+    if not isinstance(terms.budget, AdditiveBudget) or terms.selection_delta is not None:
+        return ""
+    from sourdine.accounting.pld.accountant import PLD  # needed for what is refused alone
+
+    cost = plan_cost(spends, PLD())
+    if terms.delta is None:
+        epsilon = float_above(terms.budget.limit)
+        delta = PLD().delta(cost, epsilon).upper
+        delta = float(shorten_up(delta, 1)) if 0 < delta < _LARGE_DELTA else _USUAL_DELTA
+    else:
+        delta = terms.delta
+        epsilon = terms.budget.epsilon(terms.budget.limit, delta)
+    needed = PLD().epsilon(cost, delta).upper
+    if not math.isfinite(needed):
+        return ""
+    # what a bracket leaves open is no reason to name another epsilon than the one that was asked
+    close = math.isfinite(epsilon) and needed <= epsilon * (1 + 1e-4)
+    epsilon = epsilon * (1 - 1e-6) if close else needed
+    shown = {"epsilon": shorten_up(epsilon), "delta": plain(delta), "composition": Composition.BASIC.value}
+    if terms.unit != "person":
+        shown["unit"] = terms.unit
+    if terms.neighbours is not Neighbours.ADD_REMOVE:
+        shown["neighbours"] = terms.neighbours.value
+    call = [
+        f"{name}={text if name in ('epsilon', 'delta') else json.dumps(text)}" for name, text in shown.items()
+    ]
+    options = [f"--{name} {shlex.quote(text)}" for name, text in shown.items()]
+    made = either(
+        f"Ledger.create(path, {', '.join(call)})", f"`sourdine ledger create NEW {' '.join(options)}`"
+    )
+    return f"A ledger that composes each charge as a whole can: {made}."
 
 
 def share_of(
@@ -101,6 +160,7 @@ def share_of(
     kinds = {
         "pure": ("epsilon",),
         "zcdp": ("epsilon", "rho"),
+        "basic": ("epsilon",),
         "renyi": ("divergence",),
         "gdp": ("mu",),
         "odometer": ("rho",),
@@ -186,6 +246,7 @@ def _budget(
     say: Callable[..., str],
     delta: float | None,
     order: Fraction | None,
+    composition: Composition | None,
     **limits: Fraction | None,
 ) -> Budget:
     """The budget that was asked for in one of four ways, where so much of delta is left for it."""
@@ -193,6 +254,11 @@ def _budget(
     if (order is None) != ("divergence" not in choices):
         both = f"{say('order')} and {say('divergence')}"
         raise InvalidParameter(f"{both} go together. Give both, or neither.")
+    if composition is not None and (set(choices) != {"epsilon"} or delta is None):
+        raise InvalidParameter(
+            f"{say('composition')} is how epsilons with a delta add up. Give it with {say('epsilon')} and "
+            f"{say('delta')}, or leave it out."
+        )
     if unlimited and (choices or delta is None):
         raise InvalidParameter(
             f"A ledger without a limit has no budget, and counts what is lost at a delta. With "
@@ -209,6 +275,8 @@ def _budget(
         raise InvalidParameter(f"More than one budget was given: {names}. Leave out all but one.")
     ((name, limit),) = choices.items()
     if name == "epsilon":
+        if composition is Composition.BASIC:
+            return BasicBudget(limit=limit)
         return PureBudget(limit=limit) if delta is None else ConcentratedBudget.within(limit, delta)
     if delta is None:
         raise InvalidParameter(

@@ -26,7 +26,6 @@ UNREADABLE = (
     ValueError,
 )
 """What reading a malformed text may raise."""
-_SLACK = Fraction(1, 10**9)  # how far a price in floats may differ between machines
 _ALLOWANCES = "allowances"
 _SPENDS = ', "spends": '  # the last thing that a line states
 
@@ -190,14 +189,9 @@ class Reader:
         if paid.rule is not None:
             return not (paid.price or paid.delta or block.spends)
         try:
-            if block.cost.delta and paid.delta < block.cost.delta * (1 - _SLACK):
-                return False
-            if paid.price >= block.cost.price:
-                return True
-            exact = all(self._terms.budget.exact(spend.one_loss()) for spend in block.spends)
+            return block.covered(paid.price, paid.delta)
         except SourdineError:
             return False
-        return not exact and paid.price >= block.cost.price * (1 - _SLACK)
 
     def _parted(self, content: str) -> tuple[dict[str, object], str]:
         """What a line states, and the text of its spends apart: most lines share it with others.

@@ -52,12 +52,16 @@ def create(
     *,
     epsilon: Annotated[str | None, typer.Option(help="The whole budget, as an epsilon.")] = None,
     delta: Annotated[
-        str | None, typer.Option("--delta", "-d", help="With it the budget is kept in rho.")
+        str | None,
+        typer.Option("--delta", "-d", help="With it the budget is kept in rho, or as --composition says."),
     ] = None,
     rho: Annotated[str | None, typer.Option(help="The whole budget, as a rho.")] = None,
     order: Annotated[str | None, typer.Option(help="Keep it in Renyi divergence of this order.")] = None,
     divergence: Annotated[str | None, typer.Option(help="The whole budget, with --order.")] = None,
     mu: Annotated[str | None, typer.Option(help="The whole budget, as a mu of Gaussian privacy.")] = None,
+    composition: Annotated[
+        str | None, typer.Option(help="How epsilons with a delta add up: zcdp or basic.")
+    ] = None,
     unlimited: Annotated[
         bool, typer.Option("--unlimited", help="No limit: only count what is lost, at --delta.")
     ] = False,
@@ -77,6 +81,7 @@ def create(
     Examples: sourdine ledger create survey.ledger --epsilon 1 ·
     sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --period month --period-limit 0.01 ·
     sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --selection-delta 5e-7 ·
+    sourdine ledger create training.ledger --epsilon 3 --delta 1e-5 --composition basic ·
     sourdine ledger create survey.ledger --mu 0.5 --delta 1e-6
     """
     from sourdine.accounting.explain.words import doubts
@@ -103,6 +108,7 @@ def create(
         order=order,
         divergence=divergence,
         mu=mu,
+        composition=composition,
         unlimited=unlimited,
         selection_delta=selection_delta,
         unit=one_line("ledger create", "unit", unit),
