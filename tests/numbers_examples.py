@@ -875,13 +875,8 @@ AUDIT = {
     ),
     "audit.largest_bound": of(audit.largest_bound, candidates=200, delta=SMALL, confidence=HALF),
     "audit.claim": of(lambda delta: audit.claim(NORMAL, delta), delta=SMALL),
-    "audit.Mutant.examine": of(
-        lambda **n: next(iter(audit.all_mutants())).examine(**n, bits=SeededBits(1)),
-        samples=1024,
-        false_alarm=SMALL,
-    ),
     "audit.examine": of(
-        lambda **n: audit.examine(next(iter(audit.all_mutants())).broken, **n, bits=SeededBits(1)),
+        lambda **n: audit.examine(next(Laplace.examples()), **n, bits=SeededBits(1)),
         samples=1024,
         false_alarm=SMALL,
     ),
@@ -1115,7 +1110,6 @@ SLOW = {name for name in EXAMPLES if name.startswith("learning.")} | {
     "anonymity.generalise",
     "anonymity.measure",
     "audit.bound_epsilon",
-    "audit.Mutant.examine",
     "audit.examine",
     "local.Distribution.shares",
     "local.Survey.people",

@@ -31,7 +31,6 @@ HEIGHT = {package: -layer for layer, packages in enumerate(LAYERS) for package i
 BY_NAME = {
     "__init__.py": "any package, when it is first used",
     "audit/outcomes.py": "packages below, whose mechanisms are examined",
-    "audit/plans/faults.py": "a module below whose name a function of its package hides",
     "cli/verbs.py": "modules of cli",
     "core/late.py": "modules of the package that asks",
     "core/registry.py": "classes that files name: upward",

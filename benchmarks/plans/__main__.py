@@ -19,8 +19,8 @@ from rich.table import Table
 from benchmarks.finding import verdict
 from benchmarks.plans.counting import Row, replay_kind
 from sourdine.audit.plans.engines import ENGINES
-from sourdine.audit.plans.faults import FAULTS
-from sourdine.audit.plans.random_plans import KINDS
+from tests.faults import FAULTS
+from tests.random_plans import KINDS
 
 _QUICK = 200
 _ASKED = {"duckdb": 10_000, "polars": 200, "spark": 20}  # pairs of each kind of query

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sourdine.audit.plans import audit_plan
 from sourdine.audit.plans.engines import ENGINES
-from sourdine.audit.plans.random_columns import public_tables
-from sourdine.audit.plans.random_plans import random_plan
+from tests.random_plans import random_plan
+from tests.random_plans.columns import public_tables
 
 _EACH = 500  # pairs of one random plan
 _ALONE = 250  # of so many tables one is also asked on its own

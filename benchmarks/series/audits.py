@@ -4,12 +4,12 @@ from rich.console import Console
 
 from benchmarks.finding import verdict
 from sourdine.audit.lower_bound import FALSE_ALARM
-from sourdine.audit.mutants.series import mutants
 from sourdine.audit.plans import audit_series
 from sourdine.audit.training import audit_correlated
 from sourdine.learning import BLT, Banded, TrainingPlan
 from sourdine.tables.specification import Specification
 from sourdine.testing import SeededBits
+from tests.mutants.series import mutants
 
 _CANARIES = 4000
 _RUNS = {"fixed order, buffered": BLT(), "parts with coins, banded": Banded(bands=4)}

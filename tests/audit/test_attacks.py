@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from sourdine.audit.mutants.floats import finest_bit, float_gaussian, float_laplace
 from sourdine.audit.outcomes import kinds, title
 from sourdine.core import grid
 from sourdine.core.errors import InvalidParameter
@@ -23,6 +22,7 @@ from sourdine.core.randomness.bits import SYSTEM
 from sourdine.mechanisms import Gaussian, Geometric, Laplace
 from sourdine.testing import SeededBits
 from tests.contract import one_of_each
+from tests.mutants.floats import finest_bit, float_gaussian, float_laplace
 from tests.statistics import ALARM, fit
 
 STEP = Fraction(1, 1 << 10)

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from sourdine.audit.independence import _equal_as_often, _pairs, _suggested, _untied, independent
-from sourdine.audit.mutants.mutant import Resampled
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms import Laplace, Warner
 from sourdine.testing import SeededBits
+from tests.mutants.mutant import Resampled
 
 LAPLACE = Laplace(scale=Fraction(3))
 WIDE = Laplace(scale=Fraction(1 << 40))

@@ -7,7 +7,6 @@ import pytest
 
 from sourdine.audit import bound_epsilon, claim, find_examples
 from sourdine.audit.lower_bound import _Counts, _event
-from sourdine.audit.mutants.mutant import Resampled
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import PrivacyLoss
@@ -15,6 +14,7 @@ from sourdine.core.mechanism import Example
 from sourdine.mechanisms import Gaussian, Laplace, OneCoin, Warner
 from sourdine.testing import SeededBits
 from tests.contract import one_of_each
+from tests.mutants.mutant import Resampled
 
 WARNER = Example(mechanism=Warner(truth=Fraction(3, 4)), value=1, neighbour=0, distance=Distance.hamming())
 

@@ -8,13 +8,14 @@ import pytest
 from _pytest.mark import ParameterSet
 from numpy.typing import NDArray
 
-from sourdine.audit import Mutant, all_mutants, find_examples
+from sourdine.audit import find_examples
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.mechanisms import Laplace
 from sourdine.testing import SeededBits
+from tests.mutants import Mutant, all_mutants
 
 ALL = [pytest.param(mutant, id=mutant.name) for mutant in all_mutants()]
 KNOWN = {repr((each.mechanism, each.value)) for each in find_examples()}  # the tests of textbooks have them

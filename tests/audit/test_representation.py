@@ -7,12 +7,12 @@ import pytest
 from numpy.typing import NDArray
 
 from sourdine.audit import examine, find_examples
-from sourdine.audit.mutants.mutant import Resampled
 from sourdine.audit.representation import Inspection, representation_fault
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.mechanisms import BoundedLaplace, Laplace
 from sourdine.testing import SeededBits
+from tests.mutants.mutant import Resampled
 
 EIGHTHS = Laplace(scale=Fraction(1), granularity=Fraction(1, 8))
 WHOLE = Laplace(scale=Fraction(3))

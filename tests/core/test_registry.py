@@ -26,7 +26,6 @@ from sourdine.accounting.subsampling.samplers import (
     Shuffled,
     TruncatedPoisson,
 )
-from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core import registry
 from sourdine.core.codec import added
 from sourdine.core.errors import InvalidParameter, UnknownName
@@ -35,6 +34,7 @@ from sourdine.core.registry import ALIASES, TABLE, Named, class_of, first_name, 
 from sourdine.local import GRR
 from sourdine.mechanisms import Laplace
 from tests import contract
+from tests.mutants.mutant import Mutant
 from tests.own_mechanism import NAME, RoundedCount, Unregistered
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "0.1" / "names.json"

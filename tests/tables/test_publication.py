@@ -11,13 +11,13 @@ import pytest
 
 import sourdine as sd
 from sourdine.accounting.certificate import verify_release
-from sourdine.audit.plans.random_plans import FORMS, random_plan
 from sourdine.core import view
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.tables import Count, Mean, Specification, TableRelease, rehearse
 from sourdine.tables.origin import FRAME
 from sourdine.tables.publication import Publication, specification_of
 from sourdine.tables.record import Record
+from tests.random_plans import FORMS, random_plan
 
 PEOPLE = pa.table({"sex": ["f", "m"] * 200, "pay": [25.0, 75.0] * 200})
 COLUMNS = {

@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.shared import show
+from sourdine.cli.shared.app import VerbOrName
 from sourdine.cli.shared.parse import AsJson
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
+from sourdine_reproduction.mutants import mutants
 
 if TYPE_CHECKING:
     from sourdine_reproduction import Experiment, Result
 
+reproduce = typer.Typer(cls=VerbOrName)
+reproduce.command(name="mutants")(mutants)
 
-def reproduce(
+
+@reproduce.callback(invoke_without_command=True)
+def run(
+    ctx: typer.Context,
     *,
     name: Annotated[
         str | None, typer.Argument(help="An experiment, or all. Without it: what there is.")
@@ -39,8 +46,13 @@ def reproduce(
     With all, there is a page for each source as well, with every statement in its words, and all.html leads
     to them. Results are kept as they are found: a run that was broken off goes on where it was.
 
-    Examples: sourdine reproduce budget · sourdine reproduce all --quick -o reproduced
+    `sourdine reproduce mutants` audits what was broken on purpose.
+
+    Examples: sourdine reproduce budget · sourdine reproduce all --quick -o reproduced ·
+    sourdine reproduce mutants
     """
+    if ctx.invoked_subcommand is not None:
+        return
     from sourdine_reproduction import Settings, find_experiments
     from sourdine_reproduction.cache import forget, run_or_read
     from sourdine_reproduction.data import data_sentence, unused_in

@@ -1,4 +1,4 @@
-"""Empirical checks of what is claimed: lower bounds on epsilon, laws compared, and mutants to test both."""
+"""Empirical checks of claims: lower bounds on epsilon, distributions compared."""
 
 from typing import TYPE_CHECKING
 
@@ -7,14 +7,12 @@ from sourdine.core.late import late
 if TYPE_CHECKING:
     from sourdine.audit.examination import Verdict, examine
     from sourdine.audit.lower_bound import LowerBound, bound_epsilon, claim
-    from sourdine.audit.mutants import Mutant, all_mutants
     from sourdine.audit.one_run import Hypothesis, OneRunBound, bound_from_scores, largest_bound
     from sourdine.audit.outcomes import Tally, find_examples, same_law, tally
 
 _HOMES = {
     "examination": ("Verdict", "examine"),
     "lower_bound": ("LowerBound", "bound_epsilon", "claim"),
-    "mutants": ("Mutant", "all_mutants"),
     "one_run": ("Hypothesis", "OneRunBound", "bound_from_scores", "largest_bound"),
     "outcomes": ("Tally", "find_examples", "same_law", "tally"),
 }
@@ -23,11 +21,9 @@ __getattr__ = late(__name__, _HOMES)
 __all__ = [
     "Hypothesis",
     "LowerBound",
-    "Mutant",
     "OneRunBound",
     "Tally",
     "Verdict",
-    "all_mutants",
     "bound_epsilon",
     "bound_from_scores",
     "claim",

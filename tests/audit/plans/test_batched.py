@@ -6,10 +6,10 @@ import pytest
 
 from sourdine.audit.plans.batched import NUMBER, BatchedSource, numbered
 from sourdine.audit.plans.engines import ENGINES, Workplace
-from sourdine.audit.plans.fault_cases import JOINED, OPEN, RECORDS, UNITS, FaultCase
 from sourdine.audit.plans.movement import movements
 from sourdine.audit.plans.replay import LineAudit, PlanAudit, _Replay
 from sourdine.audit.plans.walk import Layout, Walk
+from tests.faults.cases import JOINED, OPEN, RECORDS, UNITS, FaultCase
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,13 @@ import pytest
 
 from sourdine.audit.plans import PlanAudit, audit_plan, replay
 from sourdine.audit.plans.engines import ENGINES
-from sourdine.audit.plans.fault import Fault
-from sourdine.audit.plans.fault_cases import (
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames import PrivacyUnit, Schema
+from sourdine.tables import Privacy, Query, ReleasePlan, Specification
+from sourdine.tables.measurements.group_sums import RecordCounts
+from sourdine.tables.statistics import Count
+from tests.faults import FAULTS
+from tests.faults.cases import (
     CASES,
     COMPUTED,
     DATED,
@@ -24,14 +29,9 @@ from sourdine.audit.plans.fault_cases import (
     UNITS,
     FaultCase,
 )
-from sourdine.audit.plans.faults import FAULTS
-from sourdine.audit.plans.random_columns import public_tables
-from sourdine.audit.plans.random_plans import KINDS, random_plan
-from sourdine.core.errors import InvalidParameter
-from sourdine.frames import PrivacyUnit, Schema
-from sourdine.tables import Privacy, Query, ReleasePlan, Specification
-from sourdine.tables.measurements.group_sums import RecordCounts
-from sourdine.tables.statistics import Count
+from tests.faults.fault import Fault
+from tests.random_plans import KINDS, random_plan
+from tests.random_plans.columns import public_tables
 
 
 def told(found: PlanAudit) -> list[str]:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from sourdine.audit.plans.engines import Workplace
-from sourdine.audit.plans.fault_cases import SQL
-from sourdine.audit.plans.texts import misread
 from sourdine.tables.sql import read_sql
+from tests.faults.cases import SQL
+from tests.faults.texts import misread
 
 TEXTS = SQL.texts()
 MORE = {
@@ -29,7 +29,7 @@ def test_a_question_that_is_read_wrongly_is_found(tmp_path: Path, monkeypatch: p
     plan = SQL.plan()
     asked = {"grown": "SELECT COUNT(*) FROM people WHERE age >= 20"}
     monkeypatch.setattr(
-        "sourdine.audit.plans.texts.read_sql",
+        "tests.faults.texts.read_sql",
         lambda text, *rest: read_sql(text.replace(">= 20", ">= 19"), *rest),
     )
     assert list(misread(asked, plan.schema, plan.unit, Workplace(tmp_path))) == ["grown"]

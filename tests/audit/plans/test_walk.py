@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from sourdine.audit.plans.cells import tokens
-from sourdine.audit.plans.fault_cases import COLUMNS, QUERIES
-from sourdine.audit.plans.random_plans import KINDS, random_plan
 from sourdine.audit.plans.walk import Row, Walk, WalkStep
 from sourdine.core.distance import Neighbours
 from sourdine.frames import PrivacyUnit, Schema
 from sourdine.frames.output import relation_of_cells
 from sourdine.tables import Privacy, Query, ReleasePlan
+from tests.faults.cases import COLUMNS, QUERIES
+from tests.random_plans import KINDS, random_plan
 
 WHO = PrivacyUnit(column="who", max_rows=2, max_groups=1)
 

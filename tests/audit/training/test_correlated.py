@@ -1,15 +1,22 @@
 """Correlated training is told by its canaries as well as its claim allows, and broken noise is caught."""
 
+from collections.abc import Callable, Iterator
+from itertools import cycle, islice
+from typing import Any
+
 import pytest
-from torch import Tensor
+from torch import Tensor, nn
 
 from sourdine.audit.training import audit_correlated
-from sourdine.audit.training.correlated import BrokenCorrelation
+from sourdine.audit.training.correlated import _pieces
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness.bits import Bits
 from sourdine.learning import BLT, Banded, BinaryTree, TrainingPlan
 from sourdine.learning.correlation.declared import GradientCorrelation
 from sourdine.learning.correlation.stream import Draw, NoiseStream, stream_of
+from sourdine.learning.data.batches import Indices
 from sourdine.learning.pricing import PricedPlan
+from sourdine.learning.step import Step
 from sourdine.testing import SeededBits
 
 FIXED: dict[str, GradientCorrelation] = {
@@ -34,11 +41,23 @@ def wanted(
 
 
 @pytest.mark.slow
-def test_a_small_run_is_told_at_its_claim_and_with_half_its_noise() -> None:
+def test_a_small_run_is_told_at_its_claim_and_with_half_its_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = wanted(Banded(bands=2, sampling=False), 600, batches=4)
     assert not audit_correlated(plan, bits=SeededBits(1)).refuted
-    half = BrokenCorrelation(fault="half of the noise", stream=_half)
-    assert audit_correlated(plan, broken=half, bits=SeededBits(1)).refuted
+    _plant(_half, monkeypatch)
+    assert audit_correlated(plan, bits=SeededBits(1)).refuted
+
+
+def _plant(stream: Callable[[PricedPlan], NoiseStream], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every step noise of this stream, while the audit looks for that of the plan."""
+    honest = Step.of.__func__  # type: ignore[attr-defined]
+
+    def step_of(cls: type[Step], /, model: nn.Module, plan: PricedPlan, **settings: Any) -> Step:
+        step: Step = honest(cls, model, plan, **settings)
+        step.correlation = stream(plan)
+        return step
+
+    monkeypatch.setattr(Step, "of", classmethod(step_of))
 
 
 def _half(priced: PricedPlan) -> NoiseStream:
@@ -95,26 +114,30 @@ class _Taken(NoiseStream):
     def _recall(self, secrets: list[Tensor]) -> None: ...
 
 
-BROKEN = {
-    "one use": (
-        BinaryTree(),
-        BrokenCorrelation(fault="noise for a unit that comes once", stream=_for_one_use),
-    ),
-    "unstretched": (
-        FIXED["banded"],
-        BrokenCorrelation(fault="noise for columns of length 1", stream=_unstretched),
-    ),
-    "taken back": (FIXED["buffered"], BrokenCorrelation(fault="noise of another matrix", stream=_Taken)),
-    "no coins": (PARTS, BrokenCorrelation(fault="a fixed order at the price of coins", everybody=True)),
+BROKEN: dict[str, tuple[GradientCorrelation, Callable[[PricedPlan], NoiseStream]]] = {
+    "noise for a unit that comes once": (BinaryTree(), _for_one_use),
+    "noise for columns of length 1": (FIXED["banded"], _unstretched),
+    "noise of another matrix": (FIXED["buffered"], _Taken),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_correlation_is_caught(name: str) -> None:
-    correlation, broken = BROKEN[name]
-    often = {"batches": 2, "epochs": 8} if name == "one use" else {}
-    found = audit_correlated(wanted(correlation, **often), broken=broken, bits=SeededBits(5))
+def test_broken_correlation_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    correlation, stream = BROKEN[name]
+    _plant(stream, monkeypatch)
+    often = {"batches": 2, "epochs": 8} if stream is _for_one_use else {}
+    found = audit_correlated(wanted(correlation, **often), bits=SeededBits(5))
+    assert found.refuted, found.verdict
+
+
+@pytest.mark.slow
+def test_a_fixed_order_at_the_price_of_coins_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def everybody(plan: PricedPlan, bits: Bits) -> Iterator[Indices]:
+        return islice(cycle(_pieces(plan)), plan.steps)
+
+    monkeypatch.setattr(PricedPlan, "draw", everybody)
+    found = audit_correlated(wanted(PARTS), bits=SeededBits(5))
     assert found.refuted, found.verdict
 
 

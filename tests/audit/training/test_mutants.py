@@ -1,13 +1,15 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
 from sourdine.audit.training import TrainingAudit, audit_training, pixel_canaries
-from sourdine.audit.training.mutants import BROKEN, BrokenTraining
 from sourdine.learning import Execution, TrainingPlan
 from sourdine.learning.gradients.clipping import Automatic, Clipping, PerLayer
 from sourdine.learning.models import linear
 from sourdine.testing import SeededBits
+from tests.mutants.training import BROKEN, BrokenTraining
 from tests.narrow import some
 
 CAUGHT = {  # at this size: by which checks at least
@@ -34,15 +36,13 @@ CAUGHT = {  # at this size: by which checks at least
 
 def audit(broken: BrokenTraining | None, seed: int = 1, clipping: Clipping | None = None) -> TrainingAudit:
     torch.manual_seed(1)
-    return audit_training(
+    run = partial(audit_training, data=None, clipping=clipping) if broken is None else broken.audited
+    return run(
         linear((64,), 10),
-        None,
-        TrainingPlan(noise_multiplier=3.8, delta=1e-6, steps=10, batch_size=500),
+        plan=TrainingPlan(noise_multiplier=3.8, delta=1e-6, steps=10, batch_size=500),
         execution=Execution(physical_batch_size=2000),
         canaries=pixel_canaries((64,), 10, 64),
         gradients=2000,
-        clipping=clipping,
-        broken=broken,
         bits=SeededBits(seed),
     )
 

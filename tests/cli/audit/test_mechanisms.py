@@ -1,17 +1,17 @@
 import json
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from sourdine.audit import all_mutants, find_examples
+from sourdine.audit import find_examples
 from sourdine.cli import app
 from sourdine.cli.shared.app import VerbOrName
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.mechanisms import Geometric
+from tests.mutants import all_mutants
 
 
 def run(*args: str) -> Result:
@@ -79,47 +79,17 @@ def test_a_mechanism_above_its_claim_ends_in_code_1(monkeypatch: pytest.MonkeyPa
     assert json.loads(found.stdout)["above"] == 1
 
 
-def test_mutants_are_listed_with_what_caught_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = [one for one in all_mutants()[:8] if "%" not in one.name]
-    monkeypatch.setattr("sourdine.audit.mutants.all_mutants", lambda: few)
-    result = run("--mutants", "--samples", "200000", "--seed", "1")
-    assert result.exit_code == 0
-    assert result.stdout.splitlines()[-1] == f"caught {len(few)}/{len(few)}"
-    assert all(mutant.name in result.stdout for mutant in few)
-    assert "law test" in result.stdout
-
-
-def test_a_mutant_that_gets_away_ends_in_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = all_mutants()[0]
-    honest = replace(one, sampler=one.honest.mechanism.sample)
-    monkeypatch.setattr("sourdine.audit.mutants.all_mutants", lambda: [honest])
-    result = run("--mutants", "--samples", "20000", "--seed", "1")
-    assert result.exit_code == 1
-    assert "NOTHING" in result.stdout
-    assert result.stdout.splitlines()[-1] == "caught 0/1"
-    found = run("--mutants", "--samples", "20000", "--seed", "1", "--json")
-    assert found.exit_code == 1
-    verdict = json.loads(found.stdout)
-    assert (verdict["caught"], verdict["of"]) == (0, 1)
-    assert verdict["results"][0]["caught_by"] is None
-    assert verdict["results"][0]["law"] > 1e-6
-    assert verdict["results"][0]["ties"] > 1e-6
-
-
 @pytest.mark.parametrize(
     ("args", "told"),
     [
         ((), "Say what to audit"),
-        (("Laplace", "--all"), "Laplace and --all were given together."),
-        (("--all", "--mutants"), "--all and --mutants were given together."),
-        (("Laplace", "--all", "--mutants"), "Laplace and --all and --mutants were given together."),
+        (("Laplace", "--all"), "Say what to audit"),
         (("Gossip",), "must be one of AboveThreshold"),
         (("--all", "--samples", "10"), "The 'samples' of an audit must lie between 1,000"),
         (("--all", "--samples", "-1"), "The 'samples' of an audit"),
         (("--all", "--samples", "1e6"), "'--samples' must be a whole number"),
         (("--all", "--samples", "nan"), "'--samples' must be a whole number"),
         (("--all", "--samples", "9" * 30), "The 'samples' of an audit"),
-        (("--mutants", "--samples", "10"), "The 'samples' of an audit"),
         (("--all", "--seed", "x"), "--seed"),
         (("Laplace", "Gaussian"), "Gaussian"),
         (("--wrong",), "--wrong"),

@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.audit.plans import faults
 from sourdine.audit.plans.engines import ENGINES
-from sourdine.audit.plans.fault import Fault
-from sourdine.audit.plans.faults import FAULTS
 from tests.cli.table_case import Case, build, run
+from tests.faults import FAULTS
 
 
 @pytest.fixture
@@ -62,8 +60,7 @@ def test_a_violation_is_told_with_how_to_see_it_again(case: Case) -> None:
 
 
 def test_it_says_what_it_needs(case: Case) -> None:
-    assert "a specification, or else --faults" in run("audit", "plan")[2]
-    assert "a specification, or else --faults" in run("audit", "plan", case.spec, "--faults")[2]
+    assert run("audit", "plan")[0] == 2
     code, _, err = run("audit", "plan", case.spec, "--engine", "abacus")
     assert code == 2
     assert "must be among duckdb" in err
@@ -75,19 +72,3 @@ def test_an_audit_on_no_engine_is_no_success(case: Case, monkeypatch: pytest.Mon
     code, _, err = run("audit", "plan", case.spec, "--engine", "arrow")
     assert code == 2
     assert "Nothing was replayed. Left out: arrow, since no_such_package is not installed." in err
-
-
-def test_planted_faults_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    some = tuple(
-        each for each in FAULTS if each.name in ("numbers are not clamped", "ranks are paid one way")
-    )
-    monkeypatch.setattr(faults, "FAULTS", some)
-    code, out, _ = run("audit", "plan", "--faults")
-    assert code == 0
-    assert "caught 2/2" in out
-    assert "both ways" in out
-    harmless = Fault(name="nothing at all", wraps=())
-    monkeypatch.setattr(faults, "FAULTS", (harmless,))
-    code, out, _ = run("audit", "plan", "--faults", "--pairs", "20", "--json")
-    assert code == 1
-    assert json.loads(out)["results"] == [{"fault": "nothing at all", "caught_by": ""}]

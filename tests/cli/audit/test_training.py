@@ -6,7 +6,6 @@ import torch
 from typer.testing import CliRunner, Result
 
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
-from sourdine.audit.training import mutants
 from sourdine.cli import app
 from sourdine.core.distance import Neighbours
 from tests.learning.idx_files import write_digits
@@ -21,10 +20,6 @@ def one_thread() -> None:
 
 def run(*words: object) -> Result:
     return CliRunner().invoke(app, ["audit", "training", *map(str, words)])
-
-
-def _keep(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    monkeypatch.setattr(mutants, "BROKEN", tuple(each for each in mutants.BROKEN if each.name in names))
 
 
 def test_canaries_alone_with_a_page(tmp_path: Path) -> None:
@@ -56,29 +51,6 @@ def test_json_repeats_with_the_seed() -> None:
     assert not any(each["failed"] for each in first["checks"])
     assert len(first["checks"]) == 8
     assert first["every_step"]["canaries"] == 400
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("all_of_them", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_training_that_is_broken_is_caught(monkeypatch: pytest.MonkeyPatch, all_of_them: bool) -> None:
-    if not all_of_them:
-        _keep(monkeypatch, "half-noise", "full-batches")
-    small = ("--canaries", "64", "--gradients", "1000", "--steps", "10", "--seed", "1")
-    shown = run("--mutants", *small, "--epsilon", 2, "--json")
-    assert shown.exit_code == 0, shown.output
-    told = json.loads(shown.stdout)
-    assert told["caught"] == told["of"] == len(told["results"]) - 1
-    assert [each["refuted"] for each in told["results"]] == [False] + told["of"] * [True]
-
-
-def test_mutants_that_get_away_end_in_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    _keep(monkeypatch, "unclipped", "reused-noise")
-    small = ("--canaries", 64, "--gradients", 64, "--steps", 1, "--seed", 1, "--epsilon", 8)
-    shown = run("--mutants", *small)
-    assert shown.exit_code == 1  # one step says nothing of noise that is used twice
-    assert "gradients are not clipped" in shown.stdout
-    (line,) = (each for each in shown.stdout.splitlines() if "reused-noise" in each)
-    assert "not refuted" in line
 
 
 def test_on_data_it_is_paid_or_says_that_it_was_not(tmp_path: Path) -> None:
@@ -115,7 +87,6 @@ def test_on_data_it_is_paid_or_says_that_it_was_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--mutants", "digits"), "takes no data"),
         (("digits", "--seed", "1"), "Noise that can be repeated protects nobody."),
         (("--model", "cnn"), "Name data for the model cnn."),
         (("--model", "scattering"), "must see its examples as they are"),

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.audit.plans.engines import ENGINES, Workplace
-from sourdine.audit.plans.random_plans import random_plan
 from sourdine.audit.plans.walk import Walk
 from sourdine.frames import PrivacyUnit, Schema, Source, open_source
 from sourdine.frames.columns import Integer, Real, Text, span
@@ -29,6 +28,7 @@ from sourdine.frames.statistics.quality import (
     records_without,
 )
 from sourdine.testing import SeededBits
+from tests.random_plans import random_plan
 
 HERE = [name for name, engine in ENGINES.items() if engine.together]
 DECLARED: dict[str, Any] = {

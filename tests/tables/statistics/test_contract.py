@@ -12,7 +12,6 @@ from scipy.stats import binom
 
 from sourdine.audit.plans import audit_plan
 from sourdine.audit.plans.engines import ENGINES
-from sourdine.audit.plans.random_plans import FORMS, KINDS, random_plan
 from sourdine.core.text.notation import in_files
 from sourdine.frames import PrivacyUnit, Schema, Source, open_source
 from sourdine.report.charts.answers import draw_answer
@@ -24,6 +23,7 @@ from sourdine.tables.release import _carry_out
 from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic
 from sourdine.tables.statistics.base import Style
 from sourdine.testing import SeededBits
+from tests.random_plans import FORMS, KINDS, random_plan
 from tests.statistics import ALARM
 from tests.tables.statistics.truths import KEYS, TRUTHS
 

@@ -18,8 +18,6 @@ from sourdine.audit.one_run import Flags, Floats, guess
 from sourdine.audit.training.advantage import GradientAudit, bound_of_model, largest_bound_of_model
 from sourdine.audit.training.canaries import Canaries, Score, WithCanaries, pixel_canaries, scores
 from sourdine.audit.training.checks import Check
-from sourdine.audit.training.mutants import BrokenTraining
-from sourdine.audit.training.trace import TrainingFault
 from sourdine.audit.training.watched import Secrecy, Watched
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
@@ -116,7 +114,6 @@ def audit_training(
     progress: ReportProgress | None = None,
     announce: Callable[[float], object] | None = None,
     ledger: Ledger | Path | str | None = None,
-    broken: BrokenTraining | None = None,
     bits: Bits = SYSTEM,
 ) -> TrainingAudit:
     """Train once with canaries, each in or out by a fair coin, and bound epsilon by how well that is guessed.
@@ -134,7 +131,6 @@ def audit_training(
     - `optimizer`: steps so small that gradients stay what they are at the start, unless given.
     - `announce`: called with the largest epsilon that the trained model can show of so many canaries, before
       anything is charged or trained.
-    - `broken`: a fault that is put in on purpose, to see whether the audit catches it; not with data.
 
     The other parameters are those of `fit`. What comes back is computed from noisy sums and from canaries,
     so on sensitive data it costs what the run costs: the ledger pays for it as for any other. The checks of
@@ -161,11 +157,6 @@ def audit_training(
     all_canaries = canaries if isinstance(canaries, Canaries) else _canaries_for(model, own, canaries)
     count = check.integer(_OWNER, "canaries", len(all_canaries), LEAST, MOST)
     probes = check.integer(_OWNER, "gradients", gradients, LEAST, MOST)
-    if broken is not None and (data is not None or ledger is not None):
-        raise InvalidParameter(
-            "Training that is broken on purpose protects nobody, so it takes no data and no ledger. Leave "
-            "them out."
-        )
     included = coins(bits, count)
     inside = all_canaries.at(torch.from_numpy(np.flatnonzero(included)))
     examples = Tensors(inside.inputs, inside.targets) if own is None else WithCanaries(own, inside)
@@ -177,8 +168,7 @@ def audit_training(
         gradients=coins(bits, probes),
         data=0 if own is None else own.size,
         loss=losses,
-        clipping=clipping if broken is None or broken.clipping is None else broken.clipping,
-        fault=TrainingFault() if broken is None else broken.how,
+        clipping=clipping,
         bits=bits,
     )
     priced = watched.priced(plan)

@@ -6,7 +6,6 @@ correlated: its covariance tells which weights of the steps speak for a canary, 
 Batches, clipping and noise are those of training itself. No data are looked at.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +20,7 @@ from sourdine.audit.training.checks import ALARM, Check
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits, coins
-from sourdine.learning.correlation.stream import NoiseStream, stream_of
+from sourdine.learning.correlation.stream import stream_of
 from sourdine.learning.data.batches import Indices, mixed_order
 from sourdine.learning.gradients.clipping import Flat
 from sourdine.learning.planning import TrainingPlan, check_plan
@@ -69,20 +68,10 @@ class CorrelatedAudit:
         return self.verdict.failed
 
 
-@dataclass(frozen=True, kw_only=True)
-class BrokenCorrelation:
-    """A fault of correlated noise, with the claim of the honest run: an audit must catch it."""
-
-    fault: str
-    stream: Callable[[PricedPlan], NoiseStream] | None = None
-    everybody: bool = False  # comes in at each turn of its part, without a coin
-
-
 def audit_correlated(
     plan: TrainingPlan,
     *,
     confidence: float = CONFIDENCE,
-    broken: BrokenCorrelation | None = None,
     bits: Bits = SYSTEM,
 ) -> CorrelatedAudit:
     """Train once on canaries alone, as many as the plan's size, and bound epsilon by how well they are told.
@@ -102,7 +91,7 @@ def audit_correlated(
     priced = _audited(plan)
     confidence = check.confidence(_OWNER, confidence)
     included = coins(bits, priced.size)
-    noisy = _trained(priced, included, broken, bits)
+    noisy = _trained(priced, included, bits)
     evidence = _evidence(priced, noisy)
     gradients, verdict = audit_gradients(
         evidence, included, _equivalent(priced), confidence=confidence, alarm=ALARM
@@ -128,31 +117,20 @@ def _audited(plan: TrainingPlan) -> PricedPlan:
     return replace(priced, steps=steps)
 
 
-def _trained(priced: PricedPlan, included: Flags, broken: BrokenCorrelation | None, bits: Bits) -> Floats:
+def _trained(priced: PricedPlan, included: Flags, bits: Bits) -> Floats:
     """The noisy sums of all steps, in clipping norms: a row a step, a column a canary."""
     table = nn.Embedding(priced.size + 1, 1, padding_idx=0)  # row 0 is of all who are left out
     nn.init.zeros_(table.weight)
     step = Step.of(table, priced, clipping=Flat(norm=1.0), bits=bits)
-    if broken is not None and broken.stream is not None:
-        step.correlation = broken.stream(priced)
     rows = torch.from_numpy(np.where(included, np.arange(1, priced.size + 1), 0))
     noisy = np.zeros((priced.steps, priced.size))
-    for at, places in enumerate(_batches(priced, broken, bits)):
+    for at, places in enumerate(priced.draw(bits)):
         if len(places):
             step.take(lambda part: HEIGHT * table(part).squeeze(1), (rows[torch.from_numpy(places)],))
         step.close()
         assert table.weight.grad is not None
         noisy[at] = table.weight.grad[1:, 0].double().numpy() * priced.batch_size
     return noisy
-
-
-def _batches(priced: PricedPlan, broken: BrokenCorrelation | None, bits: Bits) -> Iterator[Indices]:
-    if broken is None or not broken.everybody:
-        yield from priced.draw(bits)
-        return
-    pieces = _pieces(priced)
-    for step in range(priced.steps):
-        yield pieces[step % len(pieces)]
 
 
 def _pieces(priced: PricedPlan) -> list[Indices]:

@@ -7,7 +7,6 @@ checks hold. An ordinary run does not pay for it.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from sourdine.audit.training.checks import Floats
 from sourdine.audit.training.probe import TABLE, ProbedExamples
-from sourdine.learning.data.batches import Batches, Indices
+from sourdine.learning.data.batches import Indices
 from sourdine.learning.data.trees import Tree
 from sourdine.learning.gradients.way import GradientWay
 from sourdine.learning.running.run import Run
@@ -145,24 +144,15 @@ class TracedStep(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingFault:
-    """What is broken on purpose in a run, if anything; the claim stays that of the honest one."""
-
-    step: type[Step] = Step
-    batches: Callable[[Batches], Batches] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class TracedRun(Run):
     """A run whose every step is noted."""
 
     trace: Trace
     watched: ProbedExamples
-    fault: TrainingFault
 
     def made_step(self) -> Step:
         plan = self.plan
-        inner = self.fault.step(
+        inner = Step(
             self.task.model,
             noise_multiplier=plan.noise_multiplier,
             batch_size=plan.batch_size,
@@ -171,11 +161,6 @@ class TracedRun(Run):
             bits=self.bits,
         )
         return TracedStep(inner, self)
-
-    @cached_property
-    def _batches(self) -> Batches:
-        batches = super()._batches
-        return batches if self.fault.batches is None else self.fault.batches(batches)
 
 
 def _zero(value: Tensor) -> Tensor:

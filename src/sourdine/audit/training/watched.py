@@ -17,7 +17,7 @@ from sourdine.audit.training.canaries import Canaries
 from sourdine.audit.training.checks import ALARM, Check
 from sourdine.audit.training.noise_checks import law_check, reuse_check, scale_check
 from sourdine.audit.training.probe import Probed, ProbedExamples, probed_loss
-from sourdine.audit.training.trace import Trace, TracedRun, TrainingFault
+from sourdine.audit.training.trace import Trace, TracedRun
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
 from sourdine.learning.data.examples import Examples
@@ -63,7 +63,6 @@ class Watched:
         data: int,
         loss: Losses,
         clipping: Clipping | None,
-        fault: TrainingFault,
         bits: Bits,
     ) -> None:
         check_model(model)
@@ -72,7 +71,7 @@ class Watched:
                 "An audit compares the noise of a step with its law, for which a model in half precision "
                 "rounds too much. Audit it in float32: model.float()."
             )
-        self._loss, self._bits, self._fault, self._data = check_loss(loss), bits, fault, data
+        self._loss, self._bits, self._data = check_loss(loss), bits, data
         self._clipping = Flat() if clipping is None else clipping
         self._model, self._canaries, self._included = model, canaries, gradients
         self._examples = ProbedExamples(examples, torch.from_numpy(np.flatnonzero(gradients) + 1))
@@ -119,7 +118,6 @@ class Watched:
             bits=self._bits,
             trace=self._trace,
             watched=self._examples,
-            fault=self._fault,
         )
         trained: nn.Module = run.done(None, ledger, "audit training").model.model  # type: ignore[assignment]
         return trained

@@ -37,9 +37,6 @@ def audit(
     *,
     name: Annotated[str | None, typer.Argument(help="A mechanism, such as Laplace.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Audit every mechanism.")] = False,
-    broken: Annotated[
-        bool, typer.Option("--mutants", help="Audit mechanisms broken on purpose: all must be caught.")
-    ] = False,
     samples: Annotated[int, typer.Option(help="Answers drawn for each of two neighbours.")] = _ENOUGH,
     seed: Seed = None,
     as_json: AsJson = False,
@@ -49,23 +46,17 @@ def audit(
     The answers are also compared with those that a textbook draws in floats, and with each other: a law other
     than the one stated, noise used twice in a call, and bits or types of answers that tell more than their
     values, are reported as well. An audit can refute a claim, never prove it. An honest mechanism is
-    accused at most once in a million runs. Exit code 1 means that one was accused, or that a mutant got away.
+    accused at most once in a million runs. Exit code 1 means that one was accused.
 
-    Examples: sourdine audit Laplace · sourdine audit --all · sourdine audit --mutants ·
-    sourdine audit attack · sourdine audit plan · sourdine audit synthetic · sourdine audit training
+    Examples: sourdine audit Laplace · sourdine audit --all · sourdine audit attack ·
+    sourdine audit plan people.toml · sourdine audit synthetic · sourdine audit training
     """
     if ctx.invoked_subcommand is not None:
         return
-    choices = [name or "", "--all" if everything else "", "--mutants" if broken else ""]
-    if not any(choices):
-        raise InvalidParameter("Say what to audit: the name of one mechanism, or --all, or --mutants.")
-    if len(named := [each for each in choices if each]) > 1:
-        raise InvalidParameter(
-            f"{' and '.join(named)} were given together. An audit takes one of them. Leave out the others."
-        )
+    if (name is not None) is everything:
+        raise InvalidParameter("Say what to audit: the name of one mechanism, or else --all.")
     check_seed("audit", seed)
-    good = _mutants(samples, seed, as_json) if broken else _mechanisms(name, samples, seed, as_json)
-    raise typer.Exit(0 if good else 1)
+    raise typer.Exit(0 if _mechanisms(name, samples, seed, as_json) else 1)
 
 
 def _mechanisms(name: str | None, samples: int, seed: int | None, as_json: bool) -> bool:
@@ -116,43 +107,6 @@ def _mechanisms(name: str | None, samples: int, seed: int | None, as_json: bool)
     for advice in _advise(samples, alarm / 2, [verdict.bound.claimed for _, verdict in verdicts]):
         show.say(advice)
     return not above + wrong
-
-
-def _mutants(samples: int, seed: int | None, as_json: bool) -> bool:
-    """Examine every mutant; true when all are caught."""
-    from sourdine.audit.examination import in_order
-    from sourdine.audit.lower_bound import FALSE_ALARM
-    from sourdine.audit.mutants import all_mutants
-
-    herd = all_mutants()
-    alarm = FALSE_ALARM / len(herd)
-    tasks = [lambda bits, one=one: one.examine(samples=samples, false_alarm=alarm, bits=bits) for one in herd]
-    verdicts = list(zip(show.progress("examining mutants", herd), in_order(tasks, seed), strict=True))
-    caught = sum(verdict.caught_by is not None for _, verdict in verdicts)
-    if as_json:
-        results = [
-            {"mutant": one.name, "fault": one.fault, "caught_by": verdict.caught_by} | _plain(verdict)
-            for one, verdict in verdicts
-        ]
-        show.document({"false_alarm": FALSE_ALARM, "caught": caught, "of": len(herd), "results": results})
-        return caught == len(herd)
-    show.table(
-        ("mutant", "what is wrong", "caught by", "claimed", "audited", "law (p)"),
-        [
-            (
-                one.name,
-                one.fault,
-                verdict.caught_by or "NOTHING",
-                _claimed(verdict.bound),
-                f"{verdict.bound.audited:.3f}",
-                _p_value(verdict.law),
-            )
-            for one, verdict in verdicts
-        ],
-        numbers=("claimed", "audited", "law (p)"),
-    )
-    show.line(f"caught {caught}/{len(herd)}")
-    return caught == len(herd)
 
 
 def _verdict(verdict: "Verdict", reach: float) -> str:

@@ -18,32 +18,25 @@ _SHOWN = 5  # violations that are told to people
 
 def plan(
     *,
-    spec: Annotated[Path | None, typer.Argument(help="The specification (TOML).")] = None,
+    spec: Annotated[Path, typer.Argument(help="The specification (TOML).")],
     pairs: Annotated[int, typer.Option(help="Pairs of neighbouring tables on each engine.")] = 300,
     engine: Annotated[
         list[str] | None,
         typer.Option(help="An engine, such as csv or spark; once for each. All but spark by default."),
     ] = None,
     seed: SeedNumber = 1,
-    faults: Annotated[
-        bool, typer.Option("--faults", help="Plant faults in the planner instead: all must be caught.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check that no unit moves the exact numbers of a plan farther than the plan pays for.
 
     Tables are made up from the declarations, with the worst that records could hold; the real table is not
     read, and nothing is spent. An audit can refute a plan's distances, never prove them. Exit code 1 means
-    that a pair of neighbouring tables refutes them, or that a planted fault got away.
+    that a pair of neighbouring tables refutes them.
 
     Examples: sourdine audit plan people.toml · sourdine audit plan people.toml --pairs 10000 ·
-    sourdine audit plan people.toml --engine csv · sourdine audit plan --faults
+    sourdine audit plan people.toml --engine csv
     """
     check_seed("audit plan", seed)
-    if (spec is None) != faults:
-        raise InvalidParameter("Say what to audit: a specification, or else --faults.")
-    if spec is None:
-        raise typer.Exit(0 if _plant(pairs, seed, as_json) else 1)
     from sourdine.audit.plans import audit_plan
     from sourdine.frames.joins import read_joins
     from sourdine.tables.specification import Specification
@@ -141,27 +134,3 @@ def _declared(line: object) -> str:
         values = counted(float(far.amount), "value", "g")
         return f"{values} in {line.count} groups" if line.count > 1 else values
     return f"{far.norm} {amount}"
-
-
-def _plant(pairs: int, seed: int, as_json: bool) -> bool:
-    """Examine every planted fault; true when all are caught."""
-    from sourdine.audit.plans.faults import FAULTS
-
-    verdicts = [(fault, fault.examined(pairs, seed)) for fault in show.progress("planting faults", FAULTS)]
-    caught = sum(not audit.good for _, audit in verdicts)
-    if as_json:
-        results = [
-            {"fault": fault.name, "caught_by": "" if audit.good else audit.violations[0].words}
-            for fault, audit in verdicts
-        ]
-        show.document({"caught": caught, "of": len(FAULTS), "results": results})
-        return caught == len(FAULTS)
-    show.table(
-        ("fault", "caught by"),
-        [
-            (fault.name, "NOTHING" if audit.good else audit.violations[0].words.partition(" Replay")[0])
-            for fault, audit in verdicts
-        ],
-    )
-    show.line(f"caught {caught}/{len(FAULTS)}")
-    return caught == len(FAULTS)

@@ -28,7 +28,6 @@ from sourdine.core.format import counted
 
 if TYPE_CHECKING:
     from sourdine.audit.training import TrainingAudit
-    from sourdine.audit.training.mutants import BrokenTraining
     from sourdine.core.randomness.bits import Bits
     from sourdine.learning.data.labelled import Labelled
     from sourdine.learning.models import Model
@@ -67,9 +66,6 @@ def training(
         str, typer.Option("--score", help="gradient (sees the weights) or loss (sees the answers).")
     ] = "gradient",
     confidence: Annotated[float, typer.Option("--confidence", help="Of the bound.")] = 0.95,
-    broken: Annotated[
-        bool, typer.Option("--mutants", help="Audit training broken on purpose: all must be caught.")
-    ] = False,
     ledger: Annotated[str | None, typer.Option(help="Pay from this ledger before training begins.")] = None,
     reading: DataOptions,
     output: Annotated[
@@ -83,20 +79,15 @@ def training(
     Every step is watched: canaries in gradient space bound epsilon from what a step says of them, and noise,
     batches and clipping are checked against the claim, with at most one false alarm in a million. A bound
     by the trained model above the claim refutes it too, at the stated confidence. What is not refuted is not
-    proven: the report says which faults would have been seen. Exit code 1 means that the claim is refuted, or
-    that a mutant got away. On data, the audit is a run like any other and costs its epsilon; where a ledger
-    pays for it, the checks of noise and batches are left out.
+    proven: the report says which faults would have been seen. Exit code 1 means that the claim is refuted. On
+    data, the audit is a run like any other and costs its epsilon; where a ledger pays for it, the checks of
+    noise and batches are left out.
 
-    Examples: sourdine audit training · sourdine audit training --mutants ·
+    Examples: sourdine audit training ·
     sourdine audit training mnist --epsilon 3 --epochs 2 --batch-size 500 --html audit.html
     """
     need_torch()
 
-    if broken and (data is not None or ledger is not None or output is not None):
-        raise InvalidParameter(
-            "Training that is broken on purpose protects nobody, so --mutants takes no data, no ledger and "
-            "no page. Leave them out."
-        )
     check_seed(_OWNER, seed)
     if seed is not None and data is not None:
         raise InvalidParameter("Noise that can be repeated protects nobody. Leave out --seed, or the data.")
@@ -118,9 +109,7 @@ def training(
         confidence=confidence,
         read=lambda: None if data is None else reading.read(data).train,
     )
-    if broken:
-        raise typer.Exit(0 if _mutants(job, seed, as_json) else 1)
-    audit = job.run("auditing", None, bits_of(_OWNER, seed), ledger, None if as_json else _announce)
+    audit = job.run(bits_of(_OWNER, seed), ledger, None if as_json else _announce)
     if output is not None:
         from sourdine.report.pages.training_audit import training_audit_page
 
@@ -191,8 +180,6 @@ class _Job:
 
     def run(
         self,
-        label: str,
-        broken: "BrokenTraining | None",
         bits: "Bits",
         ledger: str | None,
         announce: Callable[[float], object] | None = None,
@@ -218,7 +205,7 @@ class _Job:
         everybody = (0 if train is None else len(train)) + count // 2 + self.gradients // 2
         plan = self.plan if self.plan.batch_size else replace(self.plan, batch_size=everybody // 2)
         with (
-            training_bar(label) as progress,
+            training_bar("auditing") as progress,
             nullcontext() if ledger is None else Ledger.open(ledger) as paid,
             one_thread() if train is None else nullcontext(),  # canaries alone are small tensors
         ):
@@ -234,7 +221,6 @@ class _Job:
                 progress=progress,
                 announce=announce,
                 ledger=paid,
-                broken=broken,
                 bits=bits,
             )
 
@@ -311,39 +297,3 @@ def _print(audit: "TrainingAudit", job: _Job, ledger: str | None, output: Path |
         )
     if output is not None:
         show.line(f"Wrote {output}.")
-
-
-def _mutants(job: _Job, seed: int | None, as_json: bool) -> bool:
-    """Audit every mutant, and the honest engine beside them; true when all are caught and it is not."""
-    from sourdine.audit.training.mutants import BROKEN
-
-    honest = job.run("the engine", None, bits_of(_OWNER, seed), None)
-    audits = [(one, job.run(one.name, one, bits_of(_OWNER, seed), None)) for one in BROKEN]
-    caught = sum(each.refuted for _, each in audits)
-    good = caught == len(BROKEN) and not honest.refuted
-    rows = [("honest", "nothing", honest), *((one.name, one.fault, each) for one, each in audits)]
-    if as_json:
-        results = [
-            {"training": name, "fault": fault}
-            | {key: value for key, value in plain(each).items() if key != "roc"}
-            for name, fault, each in rows
-        ]
-        show.document({"caught": caught, "of": len(BROKEN), "results": results})
-        return good
-    show.table(
-        ("training", "what is wrong", "trained model", "every step", "caught by"),
-        [(name, fault, f"{each.audited:.3f}", _every(each), _caught(each)) for name, fault, each in rows],
-        numbers=("trained model", "every step"),
-    )
-    show.line(f"Claimed {honest.claimed:.4g}; epsilon is at least what the columns say.")
-    show.line(f"caught {caught}/{len(BROKEN)}")
-    return good
-
-
-def _every(audit: "TrainingAudit") -> str:
-    return "" if audit.gradients is None else f"{audit.gradients.audited:.3f}"
-
-
-def _caught(audit: "TrainingAudit") -> str:
-    by = [*(["trained model"] if audit.exceeded else []), *(each.name for each in audit.faults)]
-    return ", ".join(by) or "not refuted"

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms.correlated import CorrelatedGaussian, CorrelatedNoise
+from tests.mutants.mutant import Mutant
 
 
 def mutants() -> Iterator[Mutant]:

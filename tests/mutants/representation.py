@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms import BoundedLaplace, Gaussian, Laplace
+from tests.mutants.mutant import Mutant
 
 _GRID = Fraction(1, 8)
 _BELOW = 2.0**-30  # far below the grid, and within the precision of the answers

@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms import Gaussian, Laplace
+from tests.mutants.mutant import Mutant
 
 _GRID = Fraction(1, 1 << 20)
 _HUGE = 1 << 60

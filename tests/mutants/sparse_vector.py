@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms.sparse_vector import AboveThreshold, SparseVector
+from tests.mutants.mutant import Mutant
 
 _EPSILON = Fraction(2)
 _SCALE = 2 / _EPSILON  # of the threshold's noise; half the one of general queries

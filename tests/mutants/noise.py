@@ -6,12 +6,12 @@ from math import floor
 
 import numpy as np
 
-from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import coins
 from sourdine.mechanisms import Gaussian, Geometric, Laplace
+from tests.mutants.mutant import Mutant
 
 _SCALE = Fraction(5, 2)
 _SIGMA = Fraction(10, 3)

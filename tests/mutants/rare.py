@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
@@ -16,6 +15,7 @@ from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms import Exponential, Gaussian, KaryResponse, Laplace
 from sourdine.mechanisms.partition_selection import PartitionThreshold
 from sourdine.mechanisms.sparse_vector import bits_to_integer
+from tests.mutants.mutant import Mutant
 
 _ONCE = Fraction(1, 5000)
 _GRID = Fraction(1, 8)

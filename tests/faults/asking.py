@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from sourdine.audit.plans.fault import Fault, with_answer
-from sourdine.audit.plans.fault_cases import COMPUTED, DATED, JOINED, SQL
 from sourdine.frames import source
 from sourdine.frames.engines.dialect import Dialect, DuckDB
 from sourdine.frames.expression import TableCells
@@ -19,6 +17,8 @@ from sourdine.tables.sql.aggregates import Aggregates
 from sourdine.tables.sql.record import SqlRecords
 from sourdine.tables.sql.sources import Sources
 from sourdine.tables.statistics import Count
+from tests.faults.cases import COMPUTED, DATED, JOINED, SQL
+from tests.faults.fault import Fault, with_answer
 
 _TIME = '"sourdine time of seen"'
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits, coins
 from sourdine.mechanisms import KaryResponse, OneCoin, TwoCoins, Warner
+from tests.mutants.mutant import Mutant
 
 _EPSILON = Fraction(1)
 _CATEGORIES = 4

@@ -1,6 +1,6 @@
 """Deliberately broken mechanisms, one file a family: what tests the audit itself."""
 
-from sourdine.audit.mutants import (
+from tests.mutants import (
     choices,
     distances,
     families,
@@ -16,7 +16,7 @@ from sourdine.audit.mutants import (
     sparse_vector,
     steps,
 )
-from sourdine.audit.mutants.mutant import Mutant
+from tests.mutants.mutant import Mutant
 
 __all__ = ["Mutant", "all_mutants"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms import Gaussian, Laplace
+from tests.mutants.mutant import Mutant
 
 _SCALE = Fraction(3)
 _ONE = Example(mechanism=Laplace(scale=_SCALE), value=0, neighbour=1, distance=Distance.l1(1))

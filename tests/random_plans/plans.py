@@ -6,9 +6,9 @@ Expressions, dates, public tables and questions in SQL are kinds of their own, a
 from fractions import Fraction
 from typing import Any
 
+from hypothesis import strategies as st
+
 from sourdine.audit.plans.cells import Dice
-from sourdine.audit.plans.random_columns import BROUGHT, DATES, KEYS, NUMBERS, TEXTS, TOWN, public_tables
-from sourdine.audit.plans.random_forms import RandomForms, RandomSql
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions import read_expression
@@ -23,6 +23,8 @@ from sourdine.tables.release import check_source
 from sourdine.tables.sql import SqlTable, read_block
 from sourdine.tables.statistics import STATISTICS
 from sourdine.testing import SeededBits
+from tests.random_plans.columns import BROUGHT, DATES, KEYS, NUMBERS, TEXTS, TOWN, public_tables
+from tests.random_plans.forms import RandomForms, RandomSql
 
 _LETTERS = "xyz"
 _EVERY = Schema.read({f"{each['type']} {i}": each for i, each in enumerate((*NUMBERS[1:3], *KEYS[2:5]))})
@@ -46,9 +48,28 @@ _STATISTICS = (
 )
 
 
-def random_plan(kind: str, seed: int) -> ReleasePlan:
+class DrawnDice(Dice):
+    """Choices of Hypothesis, which shrinks them."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self._draw = draw
+
+    def below(self, size: int) -> int:
+        return self._draw(st.integers(0, size - 1))
+
+
+@st.composite
+def plans(draw: st.DrawFn, kind: str) -> ReleasePlan:
     """A plan with a query of this kind, called by it, and perhaps others beside it."""
-    dice = Dice(SeededBits(seed * len(KINDS) + KINDS.index(kind)))
+    return _sound_plan(kind, DrawnDice(draw))
+
+
+def random_plan(kind: str, seed: int) -> ReleasePlan:
+    """A plan with a query of this kind, by a seed."""
+    return _sound_plan(kind, Dice(SeededBits(seed * len(KINDS) + KINDS.index(kind))))
+
+
+def _sound_plan(kind: str, dice: Dice) -> ReleasePlan:
     while True:
         try:
             plan = _draw(kind, dice)

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.mechanisms.partition_selection import PartitionThreshold
 from sourdine.mechanisms.sparse_vector import bits_to_integer
+from tests.mutants.mutant import Mutant
 
 _DELTA = Fraction(1, 20)  # large, so that it can be seen
 

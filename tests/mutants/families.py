@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.mutants.mutant import Mutant
 from sourdine.audit.outcomes import kinds
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness.bits import Bits
+from tests.mutants.mutant import Mutant
 
 _SHARPER = Fraction(11, 10)
 

@@ -11,20 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from sourdine.audit.plans.asking_faults import ASKING_FAULTS
-from sourdine.audit.plans.fault import Fault, Wrap, with_answer
-from sourdine.audit.plans.fault_cases import (
-    FITTING,
-    FITTING_SQUARED,
-    FITTING_UNITS,
-    JOINED,
-    OPEN,
-    QUERIES,
-    RECORDS,
-    REPLACED,
-    SQUARED,
-    UNITS,
-)
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.frames import joins as join
 from sourdine.frames import source
@@ -39,6 +25,19 @@ from sourdine.tables.quality.private import Quality
 from sourdine.tables.statistics import order
 from sourdine.tables.statistics import partitions as chosen_keys
 from sourdine.tables.statistics.order import TreeCounts
+from tests.faults.cases import (
+    FITTING,
+    FITTING_SQUARED,
+    FITTING_UNITS,
+    JOINED,
+    OPEN,
+    QUERIES,
+    RECORDS,
+    REPLACED,
+    SQUARED,
+    UNITS,
+)
+from tests.faults.fault import Fault, Wrap, with_answer
 
 ranks = import_module("sourdine.frames.statistics.ranks")  # not the function
 _MANY = 100
@@ -181,7 +180,7 @@ def _as_replaced(original: Any) -> Any:
 
 
 _ORDERED = with_answer(lambda turn, *_: f"hash({turn}, count(*) OVER ())")
-FAULTS = (
+PLANNING_FAULTS = (
     Fault(
         name="records of a unit are not bounded",
         wraps=tuple(
@@ -315,5 +314,4 @@ FAULTS = (
         case=FITTING,
         engine="csv",
     ),
-    *ASKING_FAULTS,
 )

@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from sourdine.audit.plans.engines import Workplace
-from sourdine.audit.plans.fault_cases import UNITS, FaultCase
 from sourdine.audit.plans.replay import PlanAudit, Violation, audit_plan
-from sourdine.audit.plans.texts import misread
+from tests.faults.cases import UNITS, FaultCase
+from tests.faults.texts import misread
 
 Wrap = Callable[[Any], Any]
 _PAIRS = 400

@@ -1,21 +1,27 @@
-"""Training that is broken on purpose, with the claim of the honest one: an audit must catch it.
+"""Training that is broken on purpose, with the claim of the honest run: an audit must catch it.
 
-Nothing outside the audit uses these. A model that was trained by one of them protects nobody.
+A model that was trained by one of them protects nobody, so each trains on canaries alone.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from sourdine.audit.training.trace import TrainingFault
+from sourdine.audit.training import TrainingAudit, audit_training, trace
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.learning import TrainingPlan
 from sourdine.learning.data.batches import Batches, FixedBatches, Indices, PoissonBatches, shuffled
 from sourdine.learning.data.trees import Tree, count_of
 from sourdine.learning.gradients.clipping import Clipping, Flat
+from sourdine.learning.running.run import Run
 from sourdine.learning.step import Step
 
 _LOOSE = 10.0
@@ -193,43 +199,58 @@ class BatchesOfNeighbours(_Broken):
 
 @dataclass(frozen=True)
 class BrokenTraining:
-    """A way to break training, and what is wrong with it."""
+    """A fault of training: the clipping, the step or the batches that are wrong."""
 
     name: str
     fault: str
     clipping: Clipping | None = None
-    how: TrainingFault = field(default_factory=TrainingFault)
+    step: type[Step] = Step
+    batches: type[_Broken] | None = None
 
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        """Plant the fault in the runs that an audit watches, for as long as the context lasts."""
+        with ExitStack() as stack:
+            stack.enter_context(patch.object(trace, "Step", self.step))
+            if self.batches is not None:
+                drawn = cached_property(self._batches_of)
+                drawn.__set_name__(trace.TracedRun, "_batches")
+                stack.enter_context(patch.object(trace.TracedRun, "_batches", drawn))
+            yield
 
-def _faulty(kind: type[_Broken]) -> TrainingFault:
-    def broken(honest: Batches) -> Batches:
+    def _batches_of(self, run: Run) -> Batches:
+        honest: Batches = vars(Run)["_batches"].func(run)
         present = honest.present if isinstance(honest, PoissonBatches) else None
-        return kind(size=honest.size, batch_size=honest.batch_size, epochs=honest.epochs, present=present)
+        assert self.batches is not None
+        return self.batches(
+            size=honest.size, batch_size=honest.batch_size, epochs=honest.epochs, present=present
+        )
 
-    return TrainingFault(batches=broken)
-
-
-def _of(name: str, fault: str, step: type[Step]) -> BrokenTraining:
-    return BrokenTraining(name, fault, how=TrainingFault(step=step))
+    def audited(self, model: nn.Module, plan: TrainingPlan, **settings: Any) -> TrainingAudit:
+        """Audit the fault on canaries alone, with the claim of the honest run."""
+        with self.planted():
+            return audit_training(model, None, plan, **(settings | {"clipping": self.clipping}))
 
 
 BROKEN = (
     BrokenTraining("unclipped", "gradients are not clipped", Unclipped(norm=1.0)),
     BrokenTraining("loose", "gradients are clipped to ten times the declared norm", Loose(norm=1.0)),
     BrokenTraining("doubled", "gradients are clipped to twice the declared norm", Doubled(norm=1.0)),
-    _of("half-noise", "half of the noise", HalfNoise),
-    _of("less-noise", "nine tenths of the noise", NearlyEnoughNoise),
-    _of("noise-of-mean", "noise for the mean of a batch on its sum", NoiseOfTheMean),
-    _of("reused-noise", "the same noise in every step", ReusedNoise),
-    _of("repeated-noise", "each number of the noise is used for two parameters", RepeatedNoise),
-    _of("noise-in-turn", "no noise in every second step", NoiseInTurn),
-    _of("bare-layer", "no noise on the bias", BareLayer),
-    _of("even-noise", "uniform noise of the right deviation", EvenNoise),
-    _of("divided-by-drawn", "sums are divided by how many were drawn", DividedByDrawn),
-    BrokenTraining("full-batches", "everybody in every batch", how=_faulty(FullBatches)),
-    BrokenTraining("ordered-batches", "batches of one shuffled order", how=_faulty(OrderedBatches)),
-    BrokenTraining("one-batch", "the same batch in every step", how=_faulty(OneBatch)),
-    BrokenTraining("even-batches", "batches of one size", how=_faulty(EvenBatches)),
-    BrokenTraining("often", "units are drawn a tenth more often", how=_faulty(OftenBatches)),
-    BrokenTraining("neighbours", "units are drawn by pairs", how=_faulty(BatchesOfNeighbours)),
+    BrokenTraining("half-noise", "half of the noise", step=HalfNoise),
+    BrokenTraining("less-noise", "nine tenths of the noise", step=NearlyEnoughNoise),
+    BrokenTraining("noise-of-mean", "noise for the mean of a batch on its sum", step=NoiseOfTheMean),
+    BrokenTraining("reused-noise", "the same noise in every step", step=ReusedNoise),
+    BrokenTraining(
+        "repeated-noise", "each number of the noise is used for two parameters", step=RepeatedNoise
+    ),
+    BrokenTraining("noise-in-turn", "no noise in every second step", step=NoiseInTurn),
+    BrokenTraining("bare-layer", "no noise on the bias", step=BareLayer),
+    BrokenTraining("even-noise", "uniform noise of the right deviation", step=EvenNoise),
+    BrokenTraining("divided-by-drawn", "sums are divided by how many were drawn", step=DividedByDrawn),
+    BrokenTraining("full-batches", "everybody in every batch", batches=FullBatches),
+    BrokenTraining("ordered-batches", "batches of one shuffled order", batches=OrderedBatches),
+    BrokenTraining("one-batch", "the same batch in every step", batches=OneBatch),
+    BrokenTraining("even-batches", "batches of one size", batches=EvenBatches),
+    BrokenTraining("often", "units are drawn a tenth more often", batches=OftenBatches),
+    BrokenTraining("neighbours", "units are drawn by pairs", batches=BatchesOfNeighbours),
 )

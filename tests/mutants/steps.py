@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
@@ -16,6 +15,7 @@ from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
 from sourdine.mechanisms.staircase import Staircase
 from sourdine.mechanisms.truncated_geometric import TruncatedGeometric
+from tests.mutants.mutant import Mutant
 
 _STAIRS = Staircase(epsilon=Fraction(1), inner=2, sensitivity=Fraction(5))
 _CLIMB = Example(mechanism=_STAIRS, value=0, neighbour=5, distance=Distance.l1(5, coordinates=1))

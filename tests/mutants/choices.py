@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms.selection import Exponential, PermuteAndFlip
+from tests.mutants.mutant import Mutant
 
 _EPSILON = Fraction(1)
 _EXPONENTIAL = Exponential(epsilon=_EPSILON, sensitivity=Fraction(1), candidates=4)

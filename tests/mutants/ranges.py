@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.mutants.mutant import Mutant, Resampled
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms import Geometric, Laplace
+from tests.mutants.mutant import Mutant, Resampled
 
 _SCALE = Fraction(5, 2)
 _RANGED = Example(
