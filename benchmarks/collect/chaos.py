@@ -211,6 +211,7 @@ class Site:
         with self.turns[name]:
             part = self.parts[name]
             while not part.is_up:
+                part.revive()
                 time.sleep(0.05)
             time.sleep(self.dice.expovariate(1.0))
             part.kill()
@@ -252,6 +253,16 @@ class Site:
         self.server.kill()
         self.server.restart()
         self.chaos.kills["database"] = self.chaos.kills.get("database", 0) + 1
+
+    def keep_up(self, done: Event) -> None:
+        """Start parts again that ended by themselves, such as for a database that was away."""
+        while not done.wait(0.5):
+            for name, part in self.parts.items():
+                if self.turns[name].acquire(blocking=False):  # else it is being killed
+                    try:
+                        part.revive()
+                    finally:
+                        self.turns[name].release()
 
     def close(self) -> None:
         """End everything."""
@@ -323,8 +334,11 @@ def run_chaos(
     begun = time.monotonic()
     chaos = Chaos(str(mode), database, reports)
     site = Site(folder, chaos, tokens=tokens, faults=faults, seed=seed)
+    done = Event()
     try:
         start(site.parts)
+        keeper = Thread(target=site.keep_up, args=(done,), daemon=True)
+        keeper.start()
         crowd = Crowd(site, range(reports), seconds)
         acts = _acts(site, kills, restores if mode == Mode.RESTORES else 0)
         devices = Thread(target=crowd.run, args=(3 * _PROCESSES, seconds))
@@ -335,8 +349,11 @@ def run_chaos(
         devices.join()
         chaos.kills["devices"] = crowd.killed
         _settle(site)
+        done.set()
+        keeper.join()
         _count(site, crowd)
     finally:
+        done.set()
         site.close()
     chaos.seconds = round(time.monotonic() - begun, 1)
     return chaos

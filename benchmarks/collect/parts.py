@@ -83,6 +83,12 @@ class Part:
             return False
         return True
 
+    def revive(self) -> None:
+        """Start it again if it has ended by itself, as a service manager does."""
+        if self.process is not None and not self.process.is_alive():
+            self.process.join()
+            self.start()
+
     def kill(self) -> None:
         """End it as a crash would."""
         assert self.process is not None

@@ -136,6 +136,32 @@ def test_the_mean_is_covered_where_all_people_have_one_value_off_the_grid(kind: 
     assert held >= 40 * 0.95 - 4 * (40 * 0.95 * 0.05) ** 0.5
 
 
+MEANS = list(product(ROUNDED, (1, 3), (4, 16), (0.02, 0.25, 0.49, 0.51, 0.9), (200, 150_000)))
+
+
+def check_means(settings: list[Any], surveys: int) -> None:
+    """Surveys of people with one value each, which lies off the grid where it is the hardest."""
+    for kind, epsilon, cells, value, people in settings:
+        oracle = kind(epsilon=epsilon, lower=0, upper=1, cells=cells)
+        dice, law = np.random.default_rng(people + cells), law_of(oracle, value)
+        held = 0
+        for sums in dice.multinomial(people, law / law.sum(), surveys):
+            estimate = oracle.mean(Counts(oracle.fingerprint, people, sums))
+            held += bool(estimate.lower <= value <= estimate.upper)
+        least = surveys * 0.95 - 4 * (surveys * 0.95 * 0.05) ** 0.5
+        assert held >= least, (kind, epsilon, cells, value, people, held)
+
+
+def test_means_are_covered_in_a_dozen_settings() -> None:
+    check_means(MEANS[::20], 100)
+
+
+@pytest.mark.slow
+def test_means_are_covered_in_240_settings() -> None:
+    assert len(MEANS) == 240
+    check_means(MEANS, 400)
+
+
 def law_of(oracle: Any, value: float) -> np.ndarray:
     """The distribution of the codes of one value, from the oracle's own channel at the nearest places.
 

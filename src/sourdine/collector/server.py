@@ -32,6 +32,7 @@ LOG = logging.getLogger("sourdine.collector")
 _REFRESH = 2.0  # seconds after which a question that was closed elsewhere is known to be
 _PRUNE = 3600.0
 _PASS_ON = 1.0  # seconds between looks at what a shuffler has
+_MOST_PAUSE = 30.0  # seconds until a shuffler tries again, after it has failed some times
 _TIDY = 5.0  # seconds between tries to remove what a reader of an older state has kept in the files
 _KINDS = {
     ".js": "text/javascript",
@@ -69,6 +70,7 @@ class CollectorApplication:
         self.is_tidy = False
         """Whether nothing that was removed is left in the raw files, as far as this process knows."""
         self._tidy_told = False
+        self._pause, self._failure = _PASS_ON, ""
         self._pages: ASGIApp = Starlette(routes=_routes(self), lifespan=self._life)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -131,15 +133,19 @@ class CollectorApplication:
             await run_in_threadpool(self.writer.stop)
             await run_in_threadpool(self.results.close)
 
-    async def _repeat(self, seconds: float, act: Callable[[], None], *, at_once: bool = False) -> None:
+    async def _repeat(
+        self, seconds: float, act: Callable[[], float | None], *, at_once: bool = False
+    ) -> None:
+        """Do something again and again, after some seconds or as many as it returns."""
         if not at_once:
             await asyncio.sleep(seconds)
         while True:
+            pause = None
             try:
-                await run_in_threadpool(act)
+                pause = await run_in_threadpool(act)
             except Exception as problem:
                 LOG.error("%s failed: %s", act.__name__.strip("_"), type(problem).__name__)
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(seconds if pause is None else pause)
 
     def _refresh(self) -> None:
         """Ask the store which questions there are, and which are closed."""
@@ -160,15 +166,24 @@ class CollectorApplication:
         finally:
             store.close()
 
-    def _pass_on(self) -> None:
+    def _pass_on(self) -> float:
+        """Pass batches on, and return the seconds until the next time, which grow while the collector fails.
+
+        A batch may have 64 MB, and a question that was closed at the collector refuses it for a week.
+        """
         store = self.settings.open_store()
         try:
             pass_on(self.settings, store, today(), self.link)
+            self._pause, self._failure = _PASS_ON, ""
         except DeliveryFailed as problem:
-            LOG.warning("The collector did not take a batch (%s); it is sent again.", problem)
+            self._pause = min(2 * self._pause, _MOST_PAUSE)
+            if str(problem) != self._failure:
+                LOG.warning("The collector did not take a batch (%s); it is sent again.", problem)
+            self._failure = str(problem)
         finally:
             self.reception.is_synchronised = self.link is None or self.link.is_synchronised
             store.close()
+        return self._pause
 
     def _prune(self) -> None:
         """Apply what was announced of time: removing first, which leaves less to mix."""

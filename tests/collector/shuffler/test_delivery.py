@@ -15,6 +15,7 @@ from sourdine.collector.blocks import recount
 from sourdine.collector.period import KeptPeriod, today
 from sourdine.collector.receipt import BATCH_HEADER, MAC_HEADER, BatchLabel, SharedKey
 from sourdine.collector.retention import prune
+from sourdine.collector.server import CollectorApplication
 from sourdine.collector.settings import CollectorSettings, open_store
 from sourdine.collector.shuffler.batches import seal_batches
 from sourdine.collector.shuffler.delivery import CollectorLink, DeliveryFailed, check_address, pass_on
@@ -330,6 +331,22 @@ def test_a_collector_put_back_while_the_shuffler_runs_is_noticed(
         pass_on(settings, store, today(), link)
     assert pass_on(settings, store, today(), link) == 1
     assert caplog.text.count("25 reports less") == 1, "a line for each loss, not for each look"
+    store.close()
+
+
+def test_a_collector_that_takes_nothing_is_asked_less_and_less_often(
+    tmp_path: Path, wire: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each second a batch was sent again, and a line logged, for a week after its question was closed."""
+    settings = shuffler(tmp_path, wire)
+    store = new_store(settings.store, SIGNED)
+    app = CollectorApplication(settings)
+    add(store, 25)
+    wire.faults = [Fault.NONE, *[Fault.FORBIDDEN] * 7]
+    assert [app._pass_on() for _ in range(7)] == [2, 4, 8, 16, 30, 30, 30]
+    assert len(caplog.records) == 1
+    assert [app._pass_on() for _ in range(2)] == [1, 1]
+    assert wire.counted() == 25
     store.close()
 
 

@@ -180,8 +180,14 @@ def prune(*, store: StorePlace = "reports.db", as_json: AsJson = False) -> None:
         periods = {each.question.fingerprint: remove(there, each, today()) for each in there.questions()}
         for each in there.questions():
             mix(there, each, today())
+        is_gone = there.tidy()
     if as_json:
-        show.document({"removed": periods})
+        show.document({"removed": periods, "gone_from_files": is_gone})
         return
     number = sum(map(len, periods.values()))
     show.line(f"Removed the single reports of {counted(number, 'period')}; their counts stay.")
+    if not is_gone:
+        show.warn(
+            "The raw files may still have removed reports: another process reads an older state, or the "
+            "server keeps its log (docs/how_to/back_up_and_restore.md). Call it again."
+        )
