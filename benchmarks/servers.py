@@ -63,11 +63,13 @@ class Server:
         import psutil
 
         parent = psutil.Process(self._main)
-        for process in (parent, *parent.children(recursive=True)):
+        parent.suspend()  # a process that is forked after the others were listed would live on
+        everybody = [parent, *parent.children(recursive=True)]
+        for process in reversed(everybody):
             with suppress(ProcessLookupError):
                 os.kill(process.pid, number)
         if number == signal.SIGKILL:
-            psutil.wait_procs([parent])
+            psutil.wait_procs(everybody, timeout=10)  # or the next start finds their shared memory in use
 
     def kill(self) -> None:
         """Kill every process of it at once, as a power loss of its machine would."""
@@ -79,8 +81,11 @@ class Server:
             self.held.ensure_postgres_running()
 
     def remove(self) -> None:
-        """End it, and remove its folder."""
-        self.kill()
+        """End it, if it runs, and remove its folder."""
+        import psutil
+
+        with suppress(psutil.NoSuchProcess, FileNotFoundError):
+            self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def follow(self) -> "Standby":

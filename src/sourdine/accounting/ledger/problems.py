@@ -1,14 +1,20 @@
 """What went wrong with a ledger's file, in one sentence, and what is known about the money."""
 
 import sqlite3
+import warnings
 from pathlib import Path
 
 from sourdine.accounting.ledger.address import Place
-from sourdine.core.errors import LedgerError
+from sourdine.core.errors import LedgerError, LedgerWait
 from sourdine.core.text.notation import either
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite may raise: its message may quote what is damaged, which need not be text."""
+
+
+def announce(words: str) -> None:
+    """Tell people, once, what a ledger waits for."""
+    warnings.warn(words, LedgerWait, stacklevel=3)
 
 
 def is_busy(problem: Exception) -> bool:

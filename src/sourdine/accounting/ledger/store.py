@@ -48,6 +48,7 @@ class Store(ABC, Generic[C]):
 
     failures: tuple[type[Exception], ...]
     patience: ClassVar[float] = 60.0  # seconds to wait for others
+    quiet: ClassVar[float] = 5.0  # seconds of waiting, after which people are told what is waited for
     longest_pause: ClassVar[float]  # seconds between two tries, at last
 
     def __init__(self, path: Place, place: Hashable, turn: threading.RLock) -> None:
@@ -94,6 +95,10 @@ class Store(ABC, Generic[C]):
     @abstractmethod
     def _explain(self, act: str, problem: Exception) -> LedgerError:
         """A problem in a sentence."""
+
+    def _announce(self, problem: Exception) -> None:
+        """Tell what is waited for."""
+        problems.announce(f"The ledger {self.path} is kept busy by others.")
 
     @abstractmethod
     def _retire(self, connection: C, end: Mark, move: str) -> None:
@@ -237,7 +242,7 @@ class Store(ABC, Generic[C]):
 
     def _patiently(self, act: str, work: Callable[[C], T]) -> T:
         """Do some work, again and again while others are at it; in between a fork may pass."""
-        until, pause = monotonic() + self.patience, _PAUSE
+        begun, pause, is_announced = monotonic(), _PAUSE, False
         while True:
             with GATE.inside(), self._alone():
                 try:
@@ -245,11 +250,17 @@ class Store(ABC, Generic[C]):
                     self._look_again()
                     return result
                 except self.failures as problem:
-                    if not self._passes(problem) or monotonic() > until:
-                        self.let_go()
+                    waited = monotonic() - begun
+                    if not self._passes(problem) or waited > self.patience:
                         if isinstance(problem, LedgerError):
+                            self.let_go()
                             raise
-                        raise self._explain(act, problem) from problem
+                        error = self._explain(act, problem)  # which may ask the server who is in the way
+                        self.let_go()
+                        raise error from problem
+                    if waited >= self.quiet and not is_announced:
+                        is_announced = True
+                        self._announce(problem)
                 finally:
                     self._settle()
             sleep(pause)

@@ -19,7 +19,7 @@ from sourdine.accounting.ledger.address import Address  # noqa: E402
 from sourdine.accounting.ledger.chain import LedgerLine, Mark, mark_of, next_line  # noqa: E402
 from sourdine.accounting.ledger.server import store  # noqa: E402
 from sourdine.accounting.ledger.terms import Period  # noqa: E402
-from sourdine.core.errors import BudgetExceeded, LedgerError  # noqa: E402
+from sourdine.core.errors import BudgetExceeded, LedgerError, LedgerWait  # noqa: E402
 from tests.accounting.ledger.files import forget  # noqa: E402
 
 SPEND = one_spend()
@@ -359,6 +359,36 @@ def test_totals_that_are_rounded_are_derived(server: Server, forger: Forger) -> 
     assert forger.owner.status().spent.denominator.bit_length() <= 512
 
 
+# what a role may keep for itself
+
+
+@pytest.mark.parametrize("kept", ["pg_advisory_lock", "pg_advisory_lock_shared", "a line"])
+def test_a_role_that_keeps_others_waiting_is_named(
+    server: Server, forger: Forger, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also to a role with no more rights than to charge, which sees little of the sessions of others."""
+    server.execute("DROP ROLE IF EXISTS ana", "CREATE ROLE ana LOGIN")
+    forger.owner.grant("ana")
+    monkeypatch.setattr(store, "LOCK_WAIT", "20ms")
+    with Ledger.open(forger.address.replace("postgres:@", "ana@")) as ledger:
+        assert ledger.charge(SPEND, purpose="p").number == 2
+        forger.connection.execute("BEGIN")
+        if kept == "a line":
+            forger.write(forger.line(forger.last()))
+        else:
+            forger.connection.execute(f"SELECT {kept}({ledger._store._lock})")  # type: ignore[attr-defined]
+        named = rf"kept busy by the role 'mallory' in its session {forger.connection.info.backend_pid}\."
+        with monkeypatch.context() as patch:
+            patch.setattr(store.ServerStore, "quiet", 0.0)
+            patch.setattr(store.ServerStore, "patience", 0.5)
+            with pytest.raises(LedgerError, match=named), pytest.warns(LedgerWait, match=named):
+                ledger.charge(SPEND, purpose="p")
+        forger.connection.execute("ROLLBACK")
+        forger.connection.execute("SELECT pg_advisory_unlock_all()")
+        assert ledger.charge(SPEND, purpose="p").number == 3
+    server.execute("DROP OWNED BY ana", "DROP ROLE ana")
+
+
 # checkpoints
 
 
@@ -373,6 +403,28 @@ def test_a_process_that_begins_goes_on_from_the_newest_checkpoint(
     forget()
     with Ledger.open(forger.address.replace("postgres:@", "mallory@")) as ledger:
         assert first_verified(ledger) == made + 1
+
+
+def test_a_checkpoint_that_cannot_be_kept_takes_nothing_from_the_charge(
+    server: Server, forger: Forger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its line was on the disk already: an error would call it unspent, and a second try would pay again."""
+    monkeypatch.setattr(store, "_OFTEN", 2)
+    execute = store.ServerStore._execute
+
+    def cut(held: Any, connection: Any, text: str, *values: object) -> Any:
+        if "checkpoints VALUES" in text:
+            connection.close()
+        return execute(held, connection, text, *values)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.ServerStore, "_execute", cut)
+        patch.setattr(store.ServerStore, "patience", 0.5)
+        for number in range(2, 6):
+            assert forger.owner.charge(SPEND, purpose="p").number == number
+    assert server.execute(f"SELECT * FROM {forger.schema}.checkpoints") == []
+    forger.owner.charge(SPEND, purpose="p")
+    assert server.execute(f"SELECT number FROM {forger.schema}.checkpoints") == [(6,)]
 
 
 def test_only_the_owner_makes_checkpoints(

@@ -1,5 +1,6 @@
 """Charges that wait for a standby: waits that are canceled, standbys that are away, and failovers."""
 
+import re
 import signal
 import threading
 import warnings
@@ -125,8 +126,8 @@ def test_a_session_that_is_ended_while_it_waits_charges_once(
 def test_a_standby_that_is_away_is_named_and_waited_for_no_longer_than_for_others(
     primary: Server, standby: Standby, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "SHORT", 0.1)
-    monkeypatch.setattr(store.ServerStore, "patience", 0.3)
+    monkeypatch.setattr(store.ServerStore, "quiet", 0.1)
+    monkeypatch.setattr(store.ServerStore, "patience", 1.0)
     standby.signal(signal.SIGSTOP)
     begin = monotonic()
     with Ledger.open(str(primary.address) + "#" + ledger.path.name) as other:
@@ -148,12 +149,33 @@ def test_a_standby_that_is_away_is_named_and_waited_for_no_longer_than_for_other
         assert other.status().blocks == 2
 
 
+def test_a_standby_that_stays_away_makes_no_later_look_wait_longer(
+    primary: Server, standby: Standby, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store.ServerStore, "quiet", 0.05)
+    monkeypatch.setattr(store.ServerStore, "patience", 0.12)
+    limits, start = list[float | None](), session.Session.start
+
+    def note(held: session.Session, limit: float | None = None) -> None:
+        limits.append(limit)
+        start(held, limit)
+
+    monkeypatch.setattr(session.Session, "start", note)
+    standby.signal(signal.SIGSTOP)
+    for _ in range(3):
+        thread, answers = begun(ledger.status)
+        thread.join()
+        assert "could not confirm" in str(answers[0])
+    assert max(filter(None, limits)) <= 0.1
+
+
 def test_a_ledger_that_is_made_or_moved_waits_for_the_standby_with_an_end(
     primary: Server, standby: Standby, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables, "SHORT", 0.1)
-    monkeypatch.setattr(tables, "PATIENCE", 0.3)
-    monkeypatch.setattr(store.ServerStore, "patience", 0.3)
+    monkeypatch.setattr(tables, "PATIENCE", 1.0)
+    monkeypatch.setattr(store.ServerStore, "quiet", 0.1)
+    monkeypatch.setattr(store.ServerStore, "patience", 1.0)
     standby.signal(signal.SIGSTOP)
     place = primary.new()
     acts: list[Callable[[], object]] = [
@@ -175,18 +197,39 @@ def test_a_server_that_answers_nothing_is_left(
     """Neither a statement nor its cancellation is answered by a server that hangs."""
     monkeypatch.setattr(session.Session, "longest", 0.2)
     monkeypatch.setattr(session, "_GRACE", 0.2)
-    monkeypatch.setattr(tables, "SHORT", 0.2)
+    monkeypatch.setattr(store.ServerStore, "quiet", 0.2)
     monkeypatch.setattr(store.ServerStore, "patience", -1.0)
     ledger.status()
-    primary.execute(f"BEGIN; LOCK TABLE {schema(ledger)}.lines IN ACCESS EXCLUSIVE MODE; COMMIT")
-    with psycopg.connect(primary.address) as owner:
-        owner.execute(f"LOCK TABLE {schema(ledger)}.lines IN ACCESS EXCLUSIVE MODE")
-        begin = monotonic()
-        with pytest.raises(LedgerError):
+    primary.signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(LedgerError, match="does not answer a cancellation"):
             ledger.status()
-        assert monotonic() - begin < 30
-        owner.rollback()
+    finally:
+        primary.signal(signal.SIGCONT)
+    monkeypatch.undo()
     assert ledger.status().blocks == 1
+
+
+def test_a_table_that_its_owner_keeps_is_waited_for_and_the_owner_is_named(
+    primary: Server, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL bounds no wait of a reader, as while a table is rewritten."""
+    ledger.status()
+    monkeypatch.setattr(store.ServerStore, "quiet", 0.1)
+    monkeypatch.setattr(session.Session, "quiet", 0.1)
+    with psycopg.connect(primary.address) as owner:
+        kept = rf"kept busy by the role 'postgres' in its session {owner.info.backend_pid}\."
+        owner.execute(f"LOCK TABLE {schema(ledger)}.lines IN ACCESS EXCLUSIVE MODE")
+        with monkeypatch.context() as patch:
+            patch.setattr(store.ServerStore, "patience", 1.0)
+            with pytest.raises(LedgerError, match=kept), pytest.warns(LedgerWait) as announced:
+                ledger.status()
+            assert any(re.search(kept, str(each.message)) for each in announced)
+        thread = threading.Timer(0.5, owner.rollback)
+        thread.start()
+        with pytest.warns(LedgerWait, match="does not answer"):
+            assert len(list(ledger._store._rows(0, 1, 1))) == 1
+        thread.join()
 
 
 @pytest.mark.slow

@@ -382,7 +382,8 @@ def test_a_turn_that_others_keep_is_waited_for_and_then_told(
         pid = held._connect().info.backend_pid
         with monkeypatch.context() as patch:
             patch.setattr(store, "LOCK_WAIT", "20ms")
-            patch.setattr(store.ServerStore, "patience", 0.1)
+            patch.setattr(store.ServerStore, "quiet", 0.0)
+            patch.setattr(store.ServerStore, "patience", 0.5)
             kept = rf"kept busy by the role 'postgres' in its session {pid}\."
             with (
                 pytest.raises(LedgerError, match=rf"{kept} Nothing was spent"),

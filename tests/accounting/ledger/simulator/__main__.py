@@ -6,8 +6,10 @@ import gc
 import os
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
+from sourdine.core.errors import LedgerWait
 from tests.accounting.ledger.simulator import actor, server
 from tests.accounting.ledger.simulator.mends import MENDS
 from tests.accounting.ledger.simulator.processes import Links
@@ -47,6 +49,7 @@ def _run(options: argparse.Namespace, ground: "server.Ground | None") -> int:
         return 3
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)  # children of children that are killed are ours
     actor.install(MENDS[options.without])
+    warnings.simplefilter("ignore", LedgerWait)
     shared = Path("/dev/shm")  # in memory: what a disk does is made up anyway
     links = Links(options.patience)
     _kept.append(links)

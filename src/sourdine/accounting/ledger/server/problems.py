@@ -1,12 +1,11 @@
 """What went wrong with a ledger on a server, in one sentence, and what is known about the money."""
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sourdine.accounting.ledger.address import Address
-from sourdine.accounting.ledger.problems import backup
-from sourdine.core.errors import LedgerError, LedgerWait
+from sourdine.accounting.ledger.problems import announce, backup
+from sourdine.core.errors import LedgerError
 from sourdine.core.text.notation import either
 
 if TYPE_CHECKING:
@@ -45,11 +44,9 @@ class Unconfirmed(LedgerError):
 
     def announce(self) -> None:
         """Tell what is waited for."""
-        warnings.warn(
+        announce(
             f"The ledger {self._address} waits for a synchronous standby of its server, which does not "
-            "confirm.",
-            LedgerWait,
-            stacklevel=2,
+            "confirm."
         )
 
 
@@ -66,7 +63,12 @@ class Held(LedgerError):
 
     def announce(self) -> None:
         """Tell who is waited for."""
-        warnings.warn(self._words, LedgerWait, stacklevel=2)
+        announce(self._words)
+
+
+def announce_silence(address: Address) -> None:
+    """Tell that a server is waited for."""
+    announce(f"The server of the ledger {address} does not answer.")
 
 
 def is_lost(problem: Exception) -> bool:

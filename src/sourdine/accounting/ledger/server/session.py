@@ -6,7 +6,8 @@ canceled, by this session or by anybody (`pg_cancel_backend`), succeeds neverthe
 all there is to know that no standby may have it: it must be seen, and must not be taken for a confirmation.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from time import monotonic
 from typing import Any, ClassVar
 
@@ -20,18 +21,21 @@ class Session(psycopg.Connection[tuple[Any, ...]]):
 
     longest: ClassVar[float] = 60.0
     """Seconds for a statement that is given no other limit."""
+    quiet: ClassVar[float] = 2.0
+    """Seconds of a statement without a limit of its own, after which people are told of the server."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.limit = self.longest
         self.was_canceled = False
+        """Whether it has ever canceled a statement: that may reach the next one too, so it must be closed."""
+        self.announce: Callable[[], None] | None = None
         self.warnings: list[str] = []
         self.add_notice_handler(self._note)
 
     def start(self, limit: float | None = None) -> None:
         """Begin to count, for the next statement."""
         self.limit = self.longest if limit is None else limit
-        self.was_canceled = False
         self.warnings.clear()
 
     def wait(self, gen: Any, *arguments: Any, **more: Any) -> Any:
@@ -40,17 +44,25 @@ class Session(psycopg.Connection[tuple[Any, ...]]):
 
     def _limited(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
         """The same generator, which psycopg wakes ten times a second also where nothing has come."""
-        until = monotonic() + self.limit
+        until, quiet = monotonic() + self.limit, monotonic() + self.quiet
+        canceled = False
         try:
             state = next(gen)
             while True:
                 ready = yield state
                 state = gen.send(ready)
-                if not ready and monotonic() > until:
-                    if self.was_canceled:
+                if ready:
+                    continue
+                if monotonic() > until:
+                    if canceled:
                         raise psycopg.OperationalError("the server does not answer a cancellation")
-                    self.was_canceled, until = True, monotonic() + _GRACE
-                    self.cancel()
+                    canceled = self.was_canceled = True
+                    with suppress(psycopg.Error):  # a server that hangs does not answer that either
+                        self.cancel_safe(timeout=_GRACE)
+                    until = monotonic() + _GRACE
+                elif self.announce is not None and self.limit == self.longest and monotonic() > quiet:
+                    quiet = until + _GRACE
+                    self.announce()
         except StopIteration as end:
             return end.value
 

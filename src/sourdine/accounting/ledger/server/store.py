@@ -9,9 +9,10 @@ acknowledged before its own is over. A lost connection is resolved by asking for
 import os
 import secrets
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sourdine.accounting.ledger import problems
 from sourdine.accounting.ledger import store as base
@@ -36,6 +37,7 @@ from sourdine.core.errors import LedgerError, SourdineError
 if TYPE_CHECKING:
     from sourdine.accounting.ledger.server.tables import Connection, Cursor
 
+T = TypeVar("T")
 LOCK_WAIT = "2s"  # in which no fork may pass; then the turn is asked for again
 _IDLE = "10s"  # after which the server ends a turn whose holder is gone
 _NEWEST = """
@@ -129,6 +131,7 @@ class ServerStore(Store["Connection"]):
     """The tables behind a ledger."""
 
     longest_pause: ClassVar[float] = 0.25
+    quiet: ClassVar[float] = tables.SHORT
     path: Address
 
     def __init__(self, path: Address) -> None:
@@ -147,7 +150,6 @@ class ServerStore(Store["Connection"]):
         self._makes_checkpoints = False
         self._unmarked = 0  # lines verified since the newest checkpoint
         self._limit = tables.SHORT  # seconds of the next wait for a standby
-        self._held: trouble.Held | None = None  # by whom a turn was kept, the last time
 
     @classmethod
     def create(cls, path: Address, terms: str) -> "ServerStore":
@@ -259,7 +261,6 @@ class ServerStore(Store["Connection"]):
 
     def _acknowledge(self, connection: "Connection", line: LedgerLine, charge: _Charge) -> LedgerLine:
         charge.is_doubtful = False
-        self._limit = tables.SHORT
         self._remember(line)
         if line == self._own:  # which follows what was verified, and was priced here
             base._VERIFIED[self._key] = line
@@ -339,15 +340,19 @@ class ServerStore(Store["Connection"]):
         return verified
 
     def _make_checkpoint(self, connection: "Connection", mark: Mark, added: int) -> None:
-        """Let others go on from here, if this is the owner and the newest checkpoint is far behind."""
+        """Let others go on from here, if this is the owner and the newest checkpoint is far behind.
+
+        If it fails, the next one is made: what was charged before is paid all the same.
+        """
         self._unmarked += added
         if self._makes_checkpoints and self._unmarked >= _OFTEN and not tables.in_transaction(connection):
-            self._execute(connection, tables.ADD_CHECKPOINT, *mark)
-            self._unmarked = 0
+            with suppress(*self.failures):
+                self._execute(connection, tables.ADD_CHECKPOINT, *mark)
+                self._unmarked = 0
 
     def _take_turn(self, connection: "Connection") -> tuple[list[Row], Mark | None]:
         """Have the ledger for oneself until the transaction ends; what the server promises is checked."""
-        cursor = connection.execute(tables.script(self.path, _TURN, **self._names()), prepare=False)
+        cursor = self._execute(connection, _TURN)
         cursor.nextset()
         row = cursor.fetchone()
         assert row is not None
@@ -362,7 +367,6 @@ class ServerStore(Store["Connection"]):
     def _end(self, connection: "Connection") -> tuple[list[Row], Mark | None]:
         cursor = self._execute(connection, f"{_NEWEST}; {_WAIT_FOR_OTHERS}")
         tables.check_confirmed(connection, self.path)
-        self._limit = tables.SHORT
         return _parted(cursor.fetchall())
 
     def _between(self, connection: "Connection", first: int, last: int, most: int) -> list[Row]:
@@ -406,6 +410,10 @@ class ServerStore(Store["Connection"]):
         tables.check_confirmed(connection, self.path)
         return str(cursor.fetchall()[0][0])
 
+    def _patiently(self, act: str, work: "Callable[[Connection], T]") -> T:
+        self._limit = self.quiet
+        return super()._patiently(act, work)
+
     def _passes(self, problem: Exception) -> bool:
         if trouble.is_lost(problem):
             self.let_go()
@@ -413,11 +421,23 @@ class ServerStore(Store["Connection"]):
         if isinstance(problem, trouble.Unconfirmed):
             self.let_go()  # what this was, a ledger or a backup, may have been committed all the same
             self._limit *= 2  # a standby that is only slow comes up with a longer wait
-            problem.announce()
-        elif getattr(problem, "sqlstate", None) == trouble.LOCKED:
-            self._held = self._find_holders()
-            self._held.announce()
+        elif self._was_cut_short(problem):
+            self._limit *= 2
+            return True
         return trouble.is_passing(problem)
+
+    def _was_cut_short(self, problem: Exception) -> bool:
+        """Whether the session itself has canceled a statement that took long, and not somebody else."""
+        canceled = getattr(problem, "sqlstate", None) == trouble.CANCELED
+        return canceled and self._connection is not None and self._connection.was_canceled
+
+    def _announce(self, problem: Exception) -> None:
+        if isinstance(problem, trouble.Unconfirmed):
+            problem.announce()
+        elif trouble.is_lost(problem):
+            trouble.announce_silence(self.path)
+        else:
+            self._find_holders().announce()
 
     def _find_holders(self) -> trouble.Held:
         """Who has what was waited for: any role that may charge can keep it, by SQL of its own."""
@@ -431,8 +451,8 @@ class ServerStore(Store["Connection"]):
             return trouble.Held(self.path, ())
 
     def _explain(self, act: str, problem: Exception) -> LedgerError:
-        if self._held is not None and getattr(problem, "sqlstate", None) == trouble.LOCKED:
-            return self._held
+        if getattr(problem, "sqlstate", None) == trouble.LOCKED or self._was_cut_short(problem):
+            return self._find_holders()
         return trouble.explain(act, self.path, problem)
 
     def let_go(self) -> None:
@@ -443,7 +463,8 @@ class ServerStore(Store["Connection"]):
 
     def _settle(self) -> None:
         """Leave no transaction open: the server ends one whose connection is closed."""
-        if self._connection is not None and tables.in_transaction(self._connection):
+        connection = self._connection
+        if connection is not None and (connection.was_canceled or tables.in_transaction(connection)):
             self.let_go()
 
     def _connect(self) -> "Connection":

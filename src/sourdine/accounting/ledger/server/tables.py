@@ -5,6 +5,7 @@ whoever may charge has the right to insert, and triggers refuse the rest to the 
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -160,7 +161,9 @@ def connect(address: Address) -> "Connection":
     known = conninfo_to_dict(address.reach)
     reach = make_conninfo(address.reach, **{key: text for key, text in _REACH.items() if key not in known})
     try:
-        return session.Session.connect(reach, autocommit=True, cursor_factory=psycopg.ClientCursor)
+        connection = session.Session.connect(reach, autocommit=True, cursor_factory=psycopg.ClientCursor)
+        connection.announce = partial(problems.announce_silence, address)
+        return connection
     except psycopg.OperationalError as problem:
         raise problems.unreachable(address, problem, str(known.get("password") or "")) from None
 
@@ -333,4 +336,8 @@ def upgrade(address: Address, verified: Mark) -> None:
             raise problems.explain("write", address, problem) from problem
 
 
-ADD_CHECKPOINT = "INSERT INTO {schema}.checkpoints VALUES (%s, %s) ON CONFLICT DO NOTHING"
+ADD_CHECKPOINT = """
+SELECT set_config('synchronous_commit', 'off', true);
+INSERT INTO {schema}.checkpoints VALUES (%s, %s) ON CONFLICT DO NOTHING
+"""
+"""Nobody waits for it: a crash that takes it leaves the one before."""
