@@ -376,7 +376,7 @@ def test_a_role_that_keeps_others_waiting_is_named(
         if kept == "a line":
             forger.write(forger.line(forger.last()))
         else:
-            forger.connection.execute(f"SELECT {kept}({ledger._store._lock})")  # type: ignore[attr-defined]
+            forger.connection.execute(f"SELECT {kept}({ledger._store._lock})")  # type: ignore[union-attr]
         named = rf"kept busy by the role 'mallory' in its session {forger.connection.info.backend_pid}\."
         with monkeypatch.context() as patch:
             patch.setattr(store.ServerStore, "quiet", 0.0)
