@@ -80,7 +80,7 @@ class Release(Viewable):
             currency=self.receipt.currency,
             price=self.receipt.price,
             left=self.receipt.left,
-            epsilon=terms.budget.epsilon(self.receipt.price, terms.rest),
+            epsilon=terms.budget.epsilon(self.receipt.price, terms.rest, self.receipt.shares),
             delta=terms.delta,
             selection_delta=self.receipt.delta,
             spends=self.spends,

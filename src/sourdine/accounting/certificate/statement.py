@@ -159,7 +159,7 @@ class Certificate(Viewable):
         recorded = {"software": entry.software, "secure": entry.secure, "declared": entry.declared_digest}
         unconfirmed = tuple(name for name, value in recorded.items() if value is None)
         differ = [name for name, (a, b) in stated.items() if a != b and name not in unconfirmed]
-        if not self.epsilon >= terms.budget.epsilon(entry.price, terms.rest) * (1 - 1e-9):
+        if not self.epsilon >= terms.budget.epsilon(entry.price, terms.rest, entry.shares) * (1 - 1e-9):
             differ.append("epsilon")
         if differ:
             raise LedgerError(

@@ -9,6 +9,7 @@ from sourdine.accounting.ledger.budget import (
     OdometerBudget,
     PureBudget,
     RenyiBudget,
+    RenyiGridBudget,
 )
 from sourdine.accounting.ledger.ledger import Ledger
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status
@@ -29,6 +30,7 @@ __all__ = [
     "PureBudget",
     "Receipt",
     "RenyiBudget",
+    "RenyiGridBudget",
     "Status",
     "Terms",
     "spending_from",

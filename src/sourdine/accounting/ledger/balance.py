@@ -1,25 +1,43 @@
 """Where a ledger stands after a line, and after the next: every limit is checked here, and nowhere else."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 
 from sourdine.accounting.ledger.allowance import NO_ALLOWANCES, AllowanceRule, Allowances
-from sourdine.accounting.ledger.budget import add, amount
+from sourdine.accounting.ledger.budget import RenyiGridBudget, Shares, add, amount
 from sourdine.accounting.ledger.charge import Cost
 from sourdine.accounting.ledger.numbers import readable, room
-from sourdine.accounting.ledger.terms import Terms
+from sourdine.accounting.ledger.terms import Terms, typed
 from sourdine.core.errors import BudgetExceeded, LedgerError
+
+_NOTHING = Cost(Fraction(0), Fraction(0))
+SHARES, SHARE_TOTALS = "shares", "share_totals"
+
+
+def read_shares(terms: Terms, fields: Mapping[str, object], name: str) -> Shares:
+    """The shares or their totals that a line states, where its budget has several orders."""
+    if not isinstance(terms.budget, RenyiGridBudget):
+        return ()
+    shares = tuple(map(amount, typed(list, fields[name])))
+    if len(shares) != len(terms.budget.orders):
+        raise ValueError("not a share of each order")
+    return shares
 
 
 @dataclass(frozen=True, kw_only=True)
 class Balance:
-    """Totals after a line: of the budget, of the selection delta, of the newest period, of each allowance."""
+    """Totals after a line: of the budget, of the selection delta, of the newest period, of each allowance.
+
+    `shares` are the totals at each order of a budget that has several.
+    """
 
     terms: Terms
     number: int = 0
     total: Fraction = Fraction(0)
+    shares: Shares = ()
     delta_total: Fraction = Fraction(0)
     period: str = ""
     period_total: Fraction = Fraction(0)
@@ -34,6 +52,7 @@ class Balance:
             terms=terms,
             number=number,
             total=total,
+            shares=read_shares(terms, fields, SHARE_TOTALS),
             delta_total=Fraction(0) if terms.selection_delta is None else amount(fields["delta_total"]),
             period="" if terms.period is None else str(fields["period"]),
             period_total=Fraction(0) if terms.period is None else amount(fields["period_total"]),
@@ -45,7 +64,7 @@ class Balance:
         name = self.allowances.choose(allowance, author)
         after = self.after_charge(cost, time, name, author)
         named = "" if name is None else f', "allowance": {json.dumps(name)}'
-        return after, after._text(cost.delta, named)
+        return after, after._text(cost, named)
 
     def after_charge(self, cost: Cost, time: datetime, allowance: str | None, author: str) -> "Balance":
         """Where it stands after a charge to an allowance that is named if there are any."""
@@ -56,11 +75,11 @@ class Balance:
     def rule(self, rule: AllowanceRule, time: datetime, author: str) -> tuple["Balance", str]:
         """Where it stands after a rule, and what its line says; one that may not be raises."""
         after = self.after_rule(rule, time, author)
-        return after, after._text(Fraction(0), f', "rule": {json.dumps(rule.to_json())}')
+        return after, after._text(_NOTHING, f', "rule": {json.dumps(rule.to_json())}')
 
     def after_rule(self, rule: AllowanceRule, time: datetime, author: str) -> "Balance":
         """Where it stands after a rule."""
-        after = self._add(Cost(Fraction(0), Fraction(0)), time)
+        after = self._add(_NOTHING, time)
         return replace(after, allowances=self.allowances.after(rule, author, after.number))
 
     def period_spent(self, time: datetime) -> Fraction:
@@ -74,10 +93,25 @@ class Balance:
             raise LedgerError("The charge would lower the total of the ledger. Nothing was spent.")
         if total > self.terms.budget.limit:
             raise self._beyond(cost.price, self.terms.budget.limit - self.total, "the budget")
-        after = replace(self, number=self.number + 1, total=total)
+        after = replace(self, number=self.number + 1, total=total, shares=self._add_shares(cost.shares))
         if self.terms.period is not None:
             after = after._add_in_period(cost.price, time)
         return after if self.terms.selection_delta is None else after._add_delta(cost.delta)
+
+    def _add_shares(self, shares: Shares) -> Shares:
+        """The totals at each order; at least one of them stays within its limit."""
+        if not shares:
+            return self.shares
+        before = self.shares or (Fraction(0),) * len(shares)
+        totals = tuple(map(add, before, shares))
+        if min(totals) > 1:
+            raise self._beyond(min(totals) - min(before), 1 - min(before), "the budget")
+        return totals
+
+    @property
+    def spent(self) -> Fraction:
+        """What is spent of the limit: the total, or at the best of several orders."""
+        return min(self.shares) if self.shares else self.total
 
     def _add_in_period(self, price: Fraction, time: datetime) -> "Balance":
         """In the stretch that the charge falls in; a clock set back does not open an old one."""
@@ -114,12 +148,15 @@ class Balance:
             left=left,
         )
 
-    def _text(self, delta: Fraction, named: str) -> str:
+    def _text(self, cost: Cost, named: str) -> str:
         text = ""
+        if cost.shares:
+            each, totals = (json.dumps(list(map(str, shares))) for shares in (cost.shares, self.shares))
+            text += f', "{SHARES}": {each}, "{SHARE_TOTALS}": {totals}'
         if self.terms.period is not None:
             text += f', "period": {json.dumps(self.period)}, "period_total": "{self.period_total}"'
         if self.terms.selection_delta is not None:
-            text += f', "delta": "{delta}", "delta_total": "{self.delta_total}"'
+            text += f', "delta": "{cost.delta}", "delta_total": "{self.delta_total}"'
         if self.allowances.rules:
             text += f'{named}, "allowances": {json.dumps(self.allowances.to_json())}'
         return text

@@ -75,6 +75,8 @@ def _amount(text: str) -> Fraction:
 
 
 MOST = UNLIMITED
+Shares = tuple[Fraction, ...]
+"""What is taken of the limits at several orders, each as a share of its own limit."""
 WHY_NOT_PLD = (
     "A ledger cannot add up by privacy loss distributions. Their sum holds only for a plan that is fixed "
     "before the first answer, and a ledger is spent adaptively. Use 'basic', which prices each charge by its "
@@ -84,6 +86,11 @@ _SLACK = Fraction(1, 10**9)  # how far a price in floats may differ between mach
 _DIGITS = 6  # of a price that is searched for
 _NEAR = 1e-4  # how close to the least price, as a share of it, a search ends
 _TURNS = 40
+_LEAST_ORDER, _MOST_ORDER = Fraction(1001, 1000), Fraction(10_000)
+_PARTS = (0.5, 0.7, 1.0)  # least noise within 7 % of all orders at once
+_MOST_ORDERS = 16
+_SHARE_DIGITS = 9
+_SHARE_SLACK = Fraction(1, 10**7)  # how far a share of nine digits may differ between machines
 _FALL = 40.0  # e^-40 of a budget is never too much for a search to begin with
 
 
@@ -106,19 +113,25 @@ class Budget(ABC):
         """
 
     @abstractmethod
-    def covers(self, price: Fraction, spends: Sequence[Spend], own: Fraction, rest: float) -> bool:
+    def covers(
+        self, price: Fraction, spends: Sequence[Spend], own: Fraction, rest: float, shares: Shares = ()
+    ) -> bool:
         """Check that a price which was paid once, perhaps on another machine, is enough for a block."""
 
     @abstractmethod
-    def epsilon(self, spent: Fraction, delta: float) -> float:
-        """The epsilon that so much spent amounts to, at a delta."""
+    def epsilon(self, spent: Fraction, delta: float, shares: Shares = ()) -> float:
+        """The epsilon that so much spent amounts to, at a delta; `shares` are those of each order, if any."""
 
-    def to_json(self) -> dict[str, str]:
+    def block_shares(self, spends: Sequence[Spend], rest: float) -> Shares:
+        """Return what a block takes of each order; nothing for a budget of one sum."""
+        return ()
+
+    def to_json(self) -> dict[str, str | list[str]]:
         """The budget as the ledger's terms hold it."""
         return {"name": self.name, "limit": str(self.limit)}
 
     @staticmethod
-    def from_json(terms: Mapping[str, str]) -> "Budget":
+    def from_json(terms: Mapping[str, object]) -> "Budget":
         """The budget that terms describe."""
         kinds: dict[str, type[Budget]] = {
             kind.name: kind
@@ -129,14 +142,20 @@ class Budget(ABC):
                 GaussianBudget,
                 OdometerBudget,
                 BasicBudget,
+                RenyiGridBudget,
             )
         }
-        name = terms["name"]
+        name = str(terms["name"])
         if name == "pld":
             raise InvalidParameter(WHY_NOT_PLD)
         if name not in kinds:
             raise check.fail("Ledger", "budget", f"be one of {', '.join(kinds)}", name)
-        return kinds[name](**{key: amount(value) for key, value in terms.items() if key != "name"})
+        numbers = {
+            key: tuple(map(amount, value)) if isinstance(value, list) else amount(value)
+            for key, value in terms.items()
+            if key != "name"
+        }
+        return kinds[name](**numbers)  # type: ignore[arg-type]  # checked by the classes
 
 
 class AdditiveBudget(Budget):
@@ -162,7 +181,9 @@ class AdditiveBudget(Budget):
     def block_price(self, spends: Sequence[Spend], own: Fraction, rest: float) -> Fraction:
         return sum_of_block(spends, [spend.count * self.price(spend.one_loss()) for spend in spends])
 
-    def covers(self, price: Fraction, spends: Sequence[Spend], own: Fraction, rest: float) -> bool:
+    def covers(
+        self, price: Fraction, spends: Sequence[Spend], own: Fraction, rest: float, shares: Shares = ()
+    ) -> bool:
         cost = self.block_price(spends, own, rest)
         if price >= cost:
             return True
@@ -198,7 +219,7 @@ class PureBudget(AdditiveBudget):
     def cost(self, loss: PrivacyLoss) -> Fraction | float:
         return loss.epsilon
 
-    def epsilon(self, spent: Fraction, delta: float) -> float:
+    def epsilon(self, spent: Fraction, delta: float, shares: Shares = ()) -> float:
         return float_above(spent)
 
 
@@ -212,7 +233,7 @@ class ConcentratedBudget(AdditiveBudget):
     def cost(self, loss: PrivacyLoss) -> Fraction | float:
         return _rho(loss)
 
-    def epsilon(self, spent: Fraction, delta: float) -> float:
+    def epsilon(self, spent: Fraction, delta: float, shares: Shares = ()) -> float:
         return ZeroConcentrated().epsilon(RhoCost(Neighbours.ADD_REMOVE, spent), delta).upper
 
     @classmethod
@@ -242,7 +263,7 @@ class RenyiBudget(AdditiveBudget):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        order = check.between("RenyiBudget", "order", self.order, Fraction(1001, 1000), Fraction(10_000))
+        order = check.between("RenyiBudget", "order", self.order, _LEAST_ORDER, _MOST_ORDER)
         object.__setattr__(self, "order", order)
 
     def cost(self, loss: PrivacyLoss) -> float:
@@ -252,13 +273,13 @@ class RenyiBudget(AdditiveBudget):
         moment = max(float(moments.remove[0]), float(moments.add[0]))
         return moment * (1 + 1e-12) / (float(self.order) - 1)
 
-    def epsilon(self, spent: Fraction, delta: float) -> float:
+    def epsilon(self, spent: Fraction, delta: float, shares: Shares = ()) -> float:
         import numpy as np
 
         orders = np.array([float(self.order)])
         return max(0.0, float(tight_epsilon(orders, np.array([float_above(spent)]), delta)[0]) + 1e-12)
 
-    def to_json(self) -> dict[str, str]:
+    def to_json(self) -> dict[str, str | list[str]]:
         return super().to_json() | {"order": str(self.order)}
 
 
@@ -278,7 +299,7 @@ class OdometerBudget(AdditiveBudget):
     def cost(self, loss: PrivacyLoss) -> Fraction | float:
         return _rho(loss)
 
-    def epsilon(self, spent: Fraction, delta: float) -> float:
+    def epsilon(self, spent: Fraction, delta: float, shares: Shares = ()) -> float:
         return math.inf if spent >= self.limit else odometer_epsilon(spent, delta)
 
 
@@ -300,7 +321,7 @@ class GaussianBudget(AdditiveBudget):
     def cost(self, loss: PrivacyLoss) -> Fraction | float:
         return dominating_square(loss)
 
-    def epsilon(self, spent: Fraction, delta: float) -> float:
+    def epsilon(self, spent: Fraction, delta: float, shares: Shares = ()) -> float:
         return gdp_epsilon(spent, delta)
 
 
@@ -356,14 +377,16 @@ class BasicBudget(Budget):
         price = Fraction(shorten_up(math.exp(high) * (1 + 1e-9), _DIGITS))
         return min(price, self.limit) if pure is None else min(price, self.limit, pure)
 
-    def covers(self, price: Fraction, spends: Sequence[Spend], own: Fraction, rest: float) -> bool:
+    def covers(
+        self, price: Fraction, spends: Sequence[Spend], own: Fraction, rest: float, shares: Shares = ()
+    ) -> bool:
         # What a search finds depends on the last digits of floats, so the price is checked and not compared.
         pure = _pure(spends)
         if pure is not None and price >= pure:
             return True
         return self._fits(_block_cost(spends), price * (1 + Fraction(1, 10**6)), own, rest)
 
-    def epsilon(self, spent: Fraction, delta: float) -> float:
+    def epsilon(self, spent: Fraction, delta: float, shares: Shares = ()) -> float:
         return float_above(spent)
 
     def _fits(self, cost: "PldCost", price: Fraction, own: Fraction, rest: float) -> bool:
@@ -382,6 +405,104 @@ class BasicBudget(Budget):
 
         share = left_of(1.0, 1 - own - Fraction(rest) * Fraction(price) / self.limit)
         return PLD(width=width * min(1.0, price)).epsilon(cost, share)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenyiGridBudget(Budget):
+    """A limit on Renyi divergences at several orders; a block fits if it does at one of them.
+
+    With n orders each has a limit that gives (target, delta/n), since which of them holds in the end may
+    depend on the answers (docs/guarantees/ledger.md). A block takes a share of each limit; its price is the
+    least share, and what is spent is the least sum of shares.
+    """
+
+    name: ClassVar[str] = "renyi-grid"
+    symbol: ClassVar[str] = "share"
+    limit: Fraction = Fraction(1)
+    target: Fraction
+    orders: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.limit != 1:
+            raise check.fail("RenyiGridBudget", "limit", "be 1, the whole of each order", float(self.limit))
+        check.keep(self, target=check.positive("RenyiGridBudget", "target", self.target, MOST))
+        orders = tuple(
+            check.between("RenyiGridBudget", "orders", order, _LEAST_ORDER, _MOST_ORDER)
+            for order in self.orders
+        )
+        if not 1 <= len(orders) <= _MOST_ORDERS or list(orders) != sorted(set(orders)):
+            must = f"be 1 to {_MOST_ORDERS} numbers that grow"
+            raise check.fail("RenyiGridBudget", "orders", must, list(map(float, orders)))
+        check.keep(self, orders=orders)
+
+    @classmethod
+    def within(cls, epsilon: Fraction, delta: float) -> "RenyiGridBudget":
+        """Three orders up to that which is best for Gaussian noise: sampled noise is best at lower ones.
+
+        With rho = (sqrt(L + epsilon) - sqrt(L))^2, L = log(1/delta), the tail bound rho + 2 sqrt(rho L) is
+        epsilon at the order 1 + sqrt(L/rho). Half of what it is above 1 suits long runs on small samples.
+        """
+        target = check.positive("RenyiGridBudget", "epsilon", epsilon, 1 << 20)
+        log_delta = -math.log(float(check.inside("RenyiGridBudget", "delta", delta, 0, 1)))
+        root = math.sqrt(log_delta)
+        above = root / (math.sqrt(log_delta + float(target)) - root)
+        orders = {min(max(Fraction(f"{1 + part * above:.4g}"), _LEAST_ORDER), _MOST_ORDER) for part in _PARTS}
+        return cls(target=target, orders=tuple(sorted(orders)))
+
+    def block_price(self, spends: Sequence[Spend], own: Fraction, rest: float) -> Fraction:
+        price = min(self.block_shares(spends, rest))
+        if price >= UNLIMITED:
+            raise UnsupportedLoss(
+                "A spend has no finite divergence at the orders of this ledger, so it cannot pay for it. "
+                "Nothing was spent. Take more noise, or a ledger that composes each charge as a whole."
+            )
+        return price
+
+    def block_shares(self, spends: Sequence[Spend], rest: float) -> Shares:
+        losses = [(spend.count, spend.one_loss()) for spend in spends]
+        shares = []
+        for order, limit in zip(self.orders, self.limits(rest), strict=True):
+            at = RenyiBudget(limit=1, order=order)
+            costs = [count * Fraction(min(at.cost(loss), float(UNLIMITED))) for count, loss in losses]
+            share = sum_of_block(spends, costs) / limit if limit > 0 else UNLIMITED
+            shares.append(min(Fraction(shorten_up(float(share), _SHARE_DIGITS)), UNLIMITED))
+        return tuple(shares)
+
+    def covers(
+        self, price: Fraction, spends: Sequence[Spend], own: Fraction, rest: float, shares: Shares = ()
+    ) -> bool:
+        due = self.block_shares(spends, rest)
+        return (
+            len(shares) == len(due)
+            and price == min(shares)
+            and all(paid >= each * (1 - _SHARE_SLACK) for paid, each in zip(shares, due, strict=True))
+        )
+
+    def epsilon(self, spent: Fraction, delta: float, shares: Shares = ()) -> float:
+        # Share f of a limit B = target - c leaves f B + c = target - (1 - f) B at delta/n.
+        totals = shares or (spent,) * len(self.orders)
+        least = (
+            float_above(self.target) - (1 - float_above(total)) * float(limit)
+            for total, limit in zip(totals, self.limits(delta), strict=True)
+            if limit > 0
+        )
+        either_end = max if not shares else min
+        return max(0.0, either_end(least) * (1 + 1e-12))
+
+    def to_json(self) -> dict[str, str | list[str]]:
+        return super().to_json() | {
+            "target": str(self.target),
+            "orders": [str(order) for order in self.orders],
+        }
+
+    def limits(self, delta: float) -> list[Fraction]:
+        """The divergence at each order that is (target, delta/n)-DP, rounded down; not above 0 if none is."""
+        import numpy as np
+
+        orders = np.array([float(order) for order in self.orders])
+        taken = tight_epsilon(orders, np.zeros(len(orders)), delta / len(orders))
+        return [self.target - Fraction(float(each) + 1e-12 * (1 + abs(float(each)))) for each in taken]
 
 
 def _block_cost(spends: Sequence[Spend]) -> "PldCost":

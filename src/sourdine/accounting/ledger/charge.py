@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from importlib.metadata import version
 from typing import NamedTuple, TypeVar
 
-from sourdine.accounting.ledger.budget import BasicBudget, sum_of_block
+from sourdine.accounting.ledger.budget import BasicBudget, Shares, sum_of_block
 from sourdine.accounting.ledger.making import advise_ledger
 from sourdine.accounting.ledger.terms import Terms, check_text, typed
 from sourdine.accounting.spend import Spend
@@ -20,10 +20,11 @@ from sourdine.core.text.notation import either
 
 
 class Cost(NamedTuple):
-    """In the ledger's currency, and of its selection delta."""
+    """In the ledger's currency, of its selection delta, and of each of its orders, if there are several."""
 
     price: Fraction
     delta: Fraction
+    shares: Shares = ()
 
 
 def cost_of(terms: Terms, spends: tuple[Spend, ...]) -> Cost:
@@ -32,7 +33,8 @@ def cost_of(terms: Terms, spends: tuple[Spend, ...]) -> Cost:
         raise InvalidParameter("A charge must hold at least one spend. Pass what the release will use.")
     own = own_delta(terms, spends)
     try:
-        return Cost(terms.budget.block_price(spends, own, terms.rest), own)
+        price = terms.budget.block_price(spends, own, terms.rest)
+        return Cost(price, own, terms.budget.block_shares(spends, terms.rest))
     except UnsupportedLoss as problem:
         raise UnsupportedLoss(f"{problem} {advise_ledger(terms, spends)}".rstrip()) from problem
 
@@ -96,12 +98,12 @@ class Block:
         """What the block costs; spends that the ledger cannot pay for raise."""
         return cost_of(self.terms, self.spends)
 
-    def covered(self, price: Fraction, delta: Fraction) -> bool:
+    def covered(self, price: Fraction, delta: Fraction, shares: Shares) -> bool:
         """Whether what was paid once, perhaps on another machine, is enough; floats may differ there."""
         own = own_delta(self.terms, self.spends)
         if own and delta < own * (1 - _SLACK):
             return False
-        return self.terms.budget.covers(price, self.spends, own, self.terms.rest)
+        return self.terms.budget.covers(price, self.spends, own, self.terms.rest, shares)
 
 
 class Blocks:

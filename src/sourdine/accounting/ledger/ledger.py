@@ -112,7 +112,9 @@ class Ledger(Viewable):
         The budget is an epsilon, a rho or a mu with a delta, or a `divergence` of an `order` with a delta;
         numbers are taken as they are written, so that 0.1 is a tenth. An epsilon with a delta is kept in rho,
         which suits many releases and pays for no training, or with `composition="basic"` as pairs of epsilon
-        and delta: each charge is composed as a whole, so a training of (3, 1e-5) fits into (3, 1e-5).
+        and delta: each charge is composed as a whole, so a training of (3, 1e-5) fits into (3, 1e-5). With
+        `composition="renyi"` it is kept in Renyi divergences of several orders, for many trainings and
+        releases.
 
         `selection_delta` is the part of delta for choosing keys privately. Protected is a "person" who is
         added or removed, unless `unit` and `neighbours` say otherwise. A `period` ("day", "week", "month" or

@@ -19,6 +19,7 @@ from sourdine.accounting.ledger.budget import (
     OdometerBudget,
     PureBudget,
     RenyiBudget,
+    RenyiGridBudget,
 )
 from sourdine.accounting.ledger.numbers import room
 from sourdine.accounting.ledger.terms import Period, Terms, check_text
@@ -36,6 +37,7 @@ class Composition(StrEnum):
 
     ZCDP = "zcdp"
     BASIC = "basic"
+    RENYI = "renyi"
 
 
 Number = int | float | Fraction | str
@@ -69,8 +71,8 @@ def make_terms(
 ) -> Terms:
     """The terms for a budget of epsilon, with a delta or without, of rho, mu, or a Renyi divergence.
 
-    With epsilon and delta, `composition` says how charges add up: in rho ("zcdp", the default), or as pairs
-    of epsilon and delta ("basic").
+    With epsilon and delta, `composition` says how charges add up: in rho ("zcdp", the default), as pairs of
+    epsilon and delta ("basic"), or in Renyi divergences of several orders ("renyi").
 
     >>> make_terms(epsilon=0.1).budget.limit
     Fraction(1, 10)
@@ -161,10 +163,16 @@ def share_of(
         "pure": ("epsilon",),
         "zcdp": ("epsilon", "rho"),
         "basic": ("epsilon",),
+        "renyi-grid": (),
         "renyi": ("divergence",),
         "gdp": ("mu",),
         "odometer": ("rho",),
     }[terms.budget.name]
+    if not kinds:
+        raise InvalidParameter(
+            "This ledger is kept in shares of several orders, of which no allowance can be made. "
+            "Take a ledger in rho, or one of pairs of epsilon and delta."
+        )
     if len(amounts) != 1 or next(iter(amounts)) not in kinds:
         ways = " or ".join(either(f"'{kind}'", f"--{kind}") for kind in kinds)
         raise InvalidParameter(
@@ -277,6 +285,8 @@ def _budget(
     if name == "epsilon":
         if composition is Composition.BASIC:
             return BasicBudget(limit=limit)
+        if composition is Composition.RENYI and delta is not None:
+            return RenyiGridBudget.within(limit, delta)
         return PureBudget(limit=limit) if delta is None else ConcentratedBudget.within(limit, delta)
     if delta is None:
         raise InvalidParameter(

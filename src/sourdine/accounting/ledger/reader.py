@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sourdine.accounting.ledger.address import Place
 from sourdine.accounting.ledger.allowance import AllowanceRule, Allowances
-from sourdine.accounting.ledger.balance import Balance
+from sourdine.accounting.ledger.balance import SHARE_TOTALS, SHARES, Balance, read_shares
 from sourdine.accounting.ledger.budget import add, amount
 from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.charge import Block, Blocks, Cost
@@ -58,6 +58,12 @@ class Reader:
             in_order = price <= total
             if _ALLOWANCES in fields:
                 Allowances.from_json(typed(dict, fields[_ALLOWANCES]))
+            for share, of in zip(
+                read_shares(self._terms, fields, SHARES),
+                read_shares(self._terms, fields, SHARE_TOTALS),
+                strict=True,
+            ):
+                in_order &= price <= share <= of
             if self._terms.period is not None:
                 in_order &= (
                     isinstance(fields["period"], str) and price <= amount(fields["period_total"]) <= total
@@ -145,7 +151,8 @@ class Reader:
             return None if price or delta or name is not None else before.after_rule(rule, time, author)
         if (name is None) != (not before.allowances.each):
             return None
-        return before.after_charge(Cost(price, delta), time, name, author)
+        shares = read_shares(self._terms, fields, SHARES)
+        return before.after_charge(Cost(price, delta, shares), time, name, author)
 
     def _entry(self, line: LedgerLine, opened: Opened) -> tuple[Entry, Block]:
         fields, price, total, spends = opened
@@ -161,7 +168,8 @@ class Reader:
                 purpose=typed(str, fields["purpose"]),
                 author=typed(str, fields["author"]),
                 price=price,
-                total=total,
+                total=min(read_shares(self._terms, fields, SHARE_TOTALS), default=total),
+                shares=read_shares(self._terms, fields, SHARES),
                 period=None if self._terms.period is None else typed(str, fields["period"]),
                 spends=block.spends,
                 fingerprint=line.fingerprint,
@@ -189,7 +197,7 @@ class Reader:
         if paid.rule is not None:
             return not (paid.price or paid.delta or block.spends)
         try:
-            return block.covered(paid.price, paid.delta)
+            return block.covered(paid.price, paid.delta, paid.shares)
         except SourdineError:
             return False
 

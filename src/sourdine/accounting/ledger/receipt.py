@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from sourdine.accounting.ledger.allowance import NO_ALLOWANCES, AllowanceRule, Allowances
 from sourdine.accounting.ledger.balance import Balance
+from sourdine.accounting.ledger.budget import Shares
 from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.charge import Cost
 from sourdine.accounting.ledger.numbers import readable, room
@@ -21,6 +22,7 @@ class Receipt(Viewable):
     """Proof that a block was paid, before any noise was drawn.
 
     `fingerprint` is the mark of the line in the ledger's chain; `spent` is the total with this charge.
+    `shares` are what it took of each order of a budget that has several.
     `delta` is what the charge took of the ledger's selection delta, and `selection_delta_left` what it left
     of it, if any.
     """
@@ -35,6 +37,7 @@ class Receipt(Viewable):
     fingerprint: str
     delta: Fraction = Fraction(0)
     selection_delta_left: Fraction | None = None
+    shares: Shares = ()
 
     @classmethod
     def of(cls, cost: Cost, line: LedgerLine, time: datetime, balance: Balance) -> "Receipt":
@@ -46,11 +49,12 @@ class Receipt(Viewable):
             number=line.number,
             time=time,
             price=cost.price,
-            spent=balance.total,
+            spent=balance.spent,
             limit=terms.budget.limit,
             currency=terms.budget.symbol,
             fingerprint=line.fingerprint,
             delta=cost.delta,
+            shares=cost.shares,
             selection_delta_left=None if selection_delta is None else selection_delta - balance.delta_total,
         )
 
@@ -90,6 +94,7 @@ class Entry:
     declared_digest: str | None = None
     delta: Fraction = Fraction(0)
     delta_total: Fraction = Fraction(0)
+    shares: Shares = ()
     allowance: str | None = None
     rule: AllowanceRule | None = None
 
@@ -126,12 +131,13 @@ class Status(Viewable):
     selection_delta: Fraction | None = None
     selection_delta_spent: Fraction | None = None
     allowances: Allowances = NO_ALLOWANCES
+    shares: Shares = ()
 
     @classmethod
     def of(cls, balance: Balance, time: datetime, *, is_backup: bool) -> "Status":
         """The status of a ledger after its newest line, at a time."""
         terms = balance.terms
-        budget, spent = terms.budget, balance.total
+        budget, spent = terms.budget, balance.spent
         return cls(
             ledger=terms.identity,
             unit=terms.unit,
@@ -142,7 +148,7 @@ class Status(Viewable):
             left=budget.limit - spent,
             blocks=balance.number - balance.allowances.rules,
             delta=terms.delta,
-            epsilon=budget.epsilon(spent, terms.rest) if spent else 0.0,
+            epsilon=budget.epsilon(spent, terms.rest, balance.shares) if spent else 0.0,
             epsilon_limit=budget.epsilon(budget.limit, terms.rest),
             period=terms.period.key(time) if terms.period else None,
             period_limit=terms.period_limit,
@@ -151,6 +157,7 @@ class Status(Viewable):
             selection_delta=terms.selection_delta,
             selection_delta_spent=None if terms.selection_delta is None else balance.delta_total,
             allowances=balance.allowances,
+            shares=balance.shares,
         )
 
     def fits(self, cost: Cost) -> int:
@@ -161,6 +168,9 @@ class Status(Viewable):
         if self.period_limit is not None and self.period_spent is not None:
             left = min(left, self.period_limit - self.period_spent)
         count = int(left // cost.price)
+        if cost.shares:
+            before = self.shares or (Fraction(0),) * len(cost.shares)
+            count = max(int((1 - each) // share) for each, share in zip(before, cost.shares, strict=True))
         if cost.delta and self.selection_delta is not None and self.selection_delta_spent is not None:
             count = min(count, int((self.selection_delta - self.selection_delta_spent) // cost.delta))
         return count

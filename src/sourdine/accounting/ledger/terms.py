@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from sourdine.accounting.accountant import left_of
-from sourdine.accounting.ledger.budget import Budget
+from sourdine.accounting.ledger.budget import Budget, RenyiGridBudget
 from sourdine.core import check
 from sourdine.core.codec import added, decoded, encoded
 from sourdine.core.distance import Neighbours
@@ -122,6 +122,8 @@ class Terms:
         self._check_selection_delta()
         if (self.period is None) != (self.period_limit is None):
             raise check.fail("Ledger", "period", "come with its limit, and the other way round", self.period)
+        if isinstance(self.budget, RenyiGridBudget):
+            self._check_grid(self.budget)
         if self.period is not None:
             check.member("Ledger", "period", self.period, Period)
             limit = check.positive("Ledger", "period_limit", self.period_limit, self.budget.limit)
@@ -150,6 +152,17 @@ class Terms:
             )
         if self.selection_delta > Fraction(self.delta):
             raise check.fail("Ledger", "selection_delta", "be at most delta", float(self.selection_delta))
+
+    def _check_grid(self, budget: RenyiGridBudget) -> None:
+        """Refuse a grid of which no order can hold its target, and periods: shares have none."""
+        if self.period is not None:
+            remedy = "Shares of several orders have none. Take the composition 'basic' or 'zcdp'."
+            raise check.fail("Ledger", "period", "be left out for this budget", self.period, remedy)
+        if not any(limit > 0 for limit in budget.limits(self.rest)):
+            remedy = "Take a larger epsilon or delta, or higher orders."
+            raise check.fail(
+                "Ledger", "orders", "have one that fits", list(map(float, budget.orders)), remedy
+            )
 
     @property
     def rest(self) -> float:

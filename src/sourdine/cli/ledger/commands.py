@@ -60,7 +60,7 @@ def create(
     divergence: Annotated[str | None, typer.Option(help="The whole budget, with --order.")] = None,
     mu: Annotated[str | None, typer.Option(help="The whole budget, as a mu of Gaussian privacy.")] = None,
     composition: Annotated[
-        str | None, typer.Option(help="How epsilons with a delta add up: zcdp or basic.")
+        str | None, typer.Option(help="How epsilons with a delta add up: zcdp, basic or renyi.")
     ] = None,
     unlimited: Annotated[
         bool, typer.Option("--unlimited", help="No limit: only count what is lost, at --delta.")

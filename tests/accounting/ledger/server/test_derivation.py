@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -457,3 +458,35 @@ def first_verified(ledger: Ledger) -> int:
     ledger._store.verify = note
     ledger.check(SPEND)
     return verified[0]
+
+
+def test_shares_of_orders_are_summed_and_one_must_be_left(make: Callable[..., Forger]) -> None:
+    forger = make(delta=1e-6, composition="renyi")
+    last = forger.last()
+    before = list(map(Fraction, _of(last, "share_totals")))
+
+    def stated(*shares: str, totals: Sequence[str] | None = None) -> Fields:
+        summed = [str(total + Fraction(share)) for total, share in zip(before, shares, strict=False)]
+        return {"shares": list(shares), "share_totals": summed if totals is None else totals}
+
+    for changes in (
+        {"shares": None, "share_totals": None},
+        stated("1/1000", "1/1000"),
+        stated("1/1000", "1/1000", "1/1000", totals=["1/1000"] * 3),
+        stated("2", "1", "3/2"),
+    ):
+        with pytest.raises(psycopg.Error, match="does not follow"):
+            forger.write(forger.line(last, **changes))
+    forger.write(forger.line(last, **stated("2", "1/500", "3/2")))
+    with pytest.raises(LedgerError, match="does not replay"):
+        Ledger.open(forger.address).history()
+
+
+def test_an_honest_ledger_of_several_orders_is_charged_and_moved(server: Server, tmp_path: Path) -> None:
+    address = server.new()
+    ledger = Ledger.create(address, epsilon=1, delta=1e-6, composition="renyi")
+    for _ in range(3):
+        ledger.charge(SPEND, purpose="a count")
+    spent = ledger.status().spent
+    moved = ledger.move(tmp_path / "moved.ledger")
+    assert (moved.status().spent, len(moved.history())) == (spent, 3)

@@ -258,6 +258,23 @@ BEGIN
         PERFORM {schema}.refuse_line(NEW.number, 'the budget has less');
     END IF;
 
+    IF terms->'budget' ? 'orders' THEN
+        IF jsonb_typeof(line->'shares') IS DISTINCT FROM 'array'
+            OR jsonb_array_length(line->'shares') <> jsonb_array_length(terms->'budget'->'orders') THEN
+            PERFORM {schema}.refuse_line(NEW.number, 'it lacks a share of each order');
+        END IF;
+        SELECT jsonb_agg({schema}.plus(coalesce(before->'share_totals'->>(place::integer - 1), '0'), share)
+            ORDER BY place) INTO state
+            FROM jsonb_array_elements_text(line->'shares') WITH ORDINALITY AS each(share, place);
+        IF line->'share_totals' IS DISTINCT FROM state THEN
+            PERFORM {schema}.refuse_line(NEW.number, 'its totals of shares are not the sums');
+        END IF;
+        IF NOT EXISTS (SELECT 1 FROM jsonb_array_elements_text(state) AS each(total)
+            WHERE NOT {schema}.less('1', total)) THEN
+            PERFORM {schema}.refuse_line(NEW.number, 'no order has so much left');
+        END IF;
+    END IF;
+
     state := {schema}.allowances_of(before);
     IF (terms->>'period' IS NOT NULL OR jsonb_path_exists(state, '$.each[*].period ? (@ != null)'))
         AND NOT {schema}.is_punctual(at) THEN
