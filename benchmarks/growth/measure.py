@@ -82,7 +82,9 @@ def private(table: Any, case: Case) -> Callable[[], object]:
     unit: PrivacyUnit | str = "person"
     if case.task == "people":
         unit = PrivacyUnit("person", column="person", max_rows=MAX_ROWS, max_groups=MAX_GROUPS)
-    budget = {"epsilon": PRIVATE_EPSILON, "delta": DELTA} if case.task == "private" else {"epsilon": EPSILON}
+    budget: Any = (
+        {"epsilon": PRIVATE_EPSILON, "delta": DELTA} if case.task == "private" else {"epsilon": EPSILON}
+    )
 
     def run() -> object:
         held = Table(table, unit=unit, columns=columns)

@@ -194,14 +194,14 @@ def test_keys_chosen_privately_are_told_and_paid_from_a_selection_delta(tmp_path
         '[columns.town]\ntype = "text"\n[[queries]]\nname = "towns"\nask = ["count"]\nby = ["town"]\n'
     )
     advice = run("plan", spec)[1].splitlines()[-1]
-    assert "--epsilon 9 --delta 1e-6 --selection-delta 5e-7" in advice
+    assert "--epsilon 9 --selection-delta 1e-6" in advice
     _, _, command = advice.partition("make it with: sourdine ")
     assert run(*command.split())[0] == 0
     code, out, _ = run("plan", spec)
     told = " ".join(out.split())
     assert code == 0
     assert "keys of town" in told
-    assert "of the 5e-7 of its selection delta" in told
+    assert "of the 1e-6 of its selection delta" in told
     assert json.loads(run("plan", spec, "--json")[1])["ledger"]["delta"] != "0"
     code, out, _ = run("release", spec, "-o", tmp_path / "out", "--no-report")
     assert code == 0

@@ -240,7 +240,9 @@ SLIPS = {
     "a ledger for other neighbours": slip(
         EPSILON, f'{EPSILON}\nneighbours = "replace"', "Declare neighbours =", shown=True
     ),
-    "a pure ledger and a delta": slip(EPSILON, f"{EPSILON}\ndelta = 1e-6", "Leave out the delta", shown=True),
+    "a pure ledger and a delta": slip(
+        EPSILON, f'{EPSILON}\ndelta = 1e-6\nnoise = "gaussian"', 'noise = "laplace"', shown=True
+    ),
     "too little left": slip(
         EPSILON, "epsilon = 50", "has 3 left. Nothing was spent. Ask for less", shown=True
     ),

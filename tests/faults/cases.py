@@ -10,7 +10,7 @@ from sourdine.frames.output import relation_of_cells
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.tables.plan import ReleasePlan
-from sourdine.tables.privacy import Privacy
+from sourdine.tables.privacy import NoiseChoice, Privacy
 from sourdine.tables.query import Query
 from sourdine.tables.sql import SqlTable, read_sql
 
@@ -113,6 +113,7 @@ class FaultCase:
             schema=schema,
             queries=tuple(read),
             privacy=Privacy(epsilon=Fraction(1), delta=self.delta),
+            noise=None if self.delta is None else NoiseChoice.GAUSSIAN,
             unit=self.unit,
             neighbours=self.neighbours,
             quality=self.quality,

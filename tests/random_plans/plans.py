@@ -17,7 +17,7 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.tables.plan import ReleasePlan
-from sourdine.tables.privacy import Privacy
+from sourdine.tables.privacy import NoiseChoice, Privacy
 from sourdine.tables.query import Query
 from sourdine.tables.release import check_source
 from sourdine.tables.sql import SqlTable, read_block
@@ -99,10 +99,12 @@ def _draw(kind: str, dice: Dice) -> ReleasePlan:
     queries = [_in_sql(schema, unit, dice) if kind == _SQL else _query(kind, kind, schema, dice)]
     if dice.one_in(2):
         queries.append(_query("beside", dice.one(_BESIDE), schema, dice))
+    delta = dice.one([1e-6] if kind in _OPEN else [None, 1e-6])
     return ReleasePlan(
         schema=schema,
         queries=tuple(dice.shuffled(queries)),
-        privacy=Privacy(epsilon=Fraction(2), delta=dice.one([1e-6] if kind in _OPEN else [None, 1e-6])),
+        privacy=Privacy(epsilon=Fraction(2), delta=delta),
+        noise=None if delta is None else dice.one([NoiseChoice.NEAREST, NoiseChoice.GAUSSIAN]),
         unit=unit,
         neighbours=dice.one([Neighbours.ADD_REMOVE, Neighbours.REPLACE]),
         quality=not dice.one_in(4),

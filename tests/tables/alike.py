@@ -34,9 +34,15 @@ def table_of(values: Sequence[float] | NDArray[np.float64], groups: int) -> Tabl
 
 
 def plan_of(table: Table, asks: Sequence[Any], epsilon: float, delta: float | None = None) -> ReleasePlan:
-    """A plan with one query an ask, each at this epsilon when it is pure."""
+    """A plan with one query an ask, each at this epsilon when it is pure; with a delta it is Gaussian."""
     queries = [{"name": str(i), "ask": [ask], "by": ["group"]} for i, ask in enumerate(asks)]
-    return table.plan(*queries, epsilon=epsilon * len(asks), delta=delta, quality=False)
+    return table.plan(
+        *queries,
+        epsilon=epsilon * len(asks),
+        delta=delta,
+        quality=False,
+        noise=None if delta is None else "gaussian",
+    )
 
 
 def answers(table: Table, plan: ReleasePlan, seed: int) -> Answers:

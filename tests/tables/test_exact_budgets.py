@@ -50,7 +50,8 @@ def table_of(folder: Path, **text: Any) -> Table:
 
 def published(table: Table, folder: Path, epsilon: Any, **others: Any) -> Path:
     with Ledger.create(folder / "people.ledger", epsilon=30, delta=others.get("delta")) as book:
-        release = table.release(table.plan(QUERY, epsilon=epsilon, **others), book)
+        noise = None if others.get("delta") is None else "gaussian"
+        release = table.release(table.plan(QUERY, epsilon=epsilon, noise=noise, **others), book)
         release.write(folder / "out", book)
     return folder / "out"
 

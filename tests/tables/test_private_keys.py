@@ -3,6 +3,7 @@
 import html
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ def test_a_key_of_one_unit_is_shown_with_the_probability_that_is_paid_for(noise:
         columns={"town": {"type": "text"}},
     )
     selection_delta = delta if noise == "Laplace" else delta / 2
-    plan = table.plan(BY_TOWN, epsilon=2.0, delta=delta, selection_delta=selection_delta)
+    plan = table.plan(BY_TOWN, epsilon=2.0, delta=delta, selection_delta=selection_delta, noise=noise.lower())
     mechanism = plan.lines[0].mechanism
     assert isinstance(mechanism, PartitionThreshold)
     assert mechanism.noise == noise
@@ -98,7 +99,7 @@ def test_a_key_of_one_unit_is_shown_with_the_probability_that_is_paid_for(noise:
         noise=mechanism.noise, scale=mechanism.scale, threshold=mechanism.threshold - 1, keys=groups
     )
     with patch.object(PartitionThreshold, "within", lambda **_: lower):
-        faulty = table.plan(BY_TOWN, epsilon=2.0, delta=delta, selection_delta=selection_delta)
+        faulty = replace(plan)
         shown = len({name.split(" key ")[0] for name in towns(faulty, table, 5)})
     assert binom.sf(shown - 1, units, claimed) < ALARM
 
@@ -141,7 +142,7 @@ def test_the_budget_is_divided_and_delta_too() -> None:
     table = table_of(unit=MANY)
     apart = {"name": "apart", "ask": ["count"], "by": ["town"], "where": {"sex": ["f"]}}
     again = {"name": "again", "ask": ["units", {"mean": "age"}], "by": ["sex", "town"], "weight": 2}
-    plan = table.plan(BY_TOWN, again, apart, epsilon=1, delta=1e-6, quality=False)
+    plan = table.plan(BY_TOWN, again, apart, epsilon=1, delta=1e-6, quality=False, noise="gaussian")
     keys = [line for line in plan.lines if isinstance(line.measurement, Partitions)]
     assert [line.share for line in keys] == [Fraction(1, 8) + Fraction(1, 6), Fraction(1, 8)]
     assert sum(line.share for line in plan.lines) == 1
@@ -161,7 +162,7 @@ def test_a_ledger_pays_from_its_selection_delta(neighbours: Neighbours, tmp_path
     table = Table(PEOPLE, unit="person", columns=COLUMNS, neighbours=neighbours)
     budget = ConcentratedBudget.within(Fraction(1), 5e-7)
     terms: dict[str, Any] = {"budget": budget, "unit": "person", "neighbours": neighbours, "delta": 1e-6}
-    plan = table.plan(BY_TOWN, epsilon=1, delta=1e-6)
+    plan = table.plan(BY_TOWN, epsilon=1, delta=1e-6, noise="gaussian")
     plainly = Ledger.create(tmp_path / "plain", Terms(**terms))
     with pytest.raises(UnsupportedLoss, match="selection delta"):
         table.release(plan, plainly)
@@ -183,11 +184,9 @@ def test_a_ledger_pays_from_its_selection_delta(neighbours: Neighbours, tmp_path
             selection_delta=Fraction(1e-6),
         ),
     )
-    with pytest.raises(
-        InvalidParameter, match="selection_delta = 1e-6"
-    ):  # without a delta no keys are chosen
+    with pytest.raises(InvalidParameter, match='noise="laplace"'):
         table.release(plan, pure)
-    laplace = table.plan(BY_TOWN, epsilon=1, delta=1e-6, selection_delta=1e-6)
+    laplace = table.plan(BY_TOWN, epsilon=1, delta=1e-6)
     assert table.release(laplace, pure).receipt.price == 1  # type: ignore[union-attr]
 
 
@@ -229,14 +228,16 @@ def test_a_minimum_frequency_holds_back_smaller_keys() -> None:
     counts = Counter(PEOPLE["town"].to_pylist())
     for least in (1, 100, 170, 10**6):
         table = table_of(at_least=least)
-        plan = table.plan(BY_TOWN, epsilon=500, delta=1e-3)
+        plan = table.plan(BY_TOWN, epsilon=500, delta=1e-3, noise="gaussian")
         assert towns(plan, table) == sorted(town for town in counts if counts[town] >= max(least, 2))
 
 
 def test_several_columns_are_chosen_together() -> None:
     columns = {"town": {"type": "text", "other": "o1"}, "sex": {"type": "text", "other": "o2"}}
     table = Table(PEOPLE, unit="person", columns=columns)
-    plan = table.plan({"name": "q", "ask": ["count"], "by": ["town", "sex"]}, epsilon=500, delta=1e-3)
+    plan = table.plan(
+        {"name": "q", "ask": ["count"], "by": ["town", "sex"]}, epsilon=500, delta=1e-3, noise="gaussian"
+    )
     (answer,) = _carry_out(plan, table.source, bits=SeededBits(1)).values.each
     exact = Counter(zip(PEOPLE["town"].to_pylist(), PEOPLE["sex"].to_pylist(), strict=True))
     shown = {pair: count for pair, count in exact.items() if count >= plan.lines[0].mechanism.threshold}  # type: ignore[attr-defined]
@@ -317,7 +318,7 @@ def test_after_the_charge_nothing_is_raised(held: list[str | None], others: str 
     table = table_of(rows, MANY, other=others)
     query = {"name": "q", "ask": ASKS, "by": ["sex", "town"]}
     top = {"name": "t", "ask": [{"top": "town", "k": 4}], "by": ["sex"]}
-    plan = table.plan(query, top, epsilon=1, delta=1e-6)
+    plan = table.plan(query, top, epsilon=1, delta=1e-6, noise="gaussian")
     for answer in _carry_out(plan, table.source, bits=SeededBits(2)).values.each[:2]:
         assert [key[1] for key in answer.keys] == [others, others][: len(answer.keys)]
         assert len(answer.keys) == (0 if others is None else 2)
@@ -347,7 +348,7 @@ def test_a_plan_tells_from_how_many_on_a_key_is_shown() -> None:
     assert f"from about {threshold} patients on" in keys.note
     assert keys.statistic == "keys of town"
     assert mean.note.endswith(f"for groups of {threshold}")
-    assert "5e-7 for keys" in plan.privacy.words
+    assert "1e-6 for keys" in plan.guarantee.words
 
 
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
@@ -377,6 +378,7 @@ source = "people.csv"
 unit = "person"
 epsilon = 200
 delta = 1e-6
+noise = "gaussian"
 [columns.town]
 type = "text"
 at_least = 3

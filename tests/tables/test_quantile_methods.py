@@ -32,6 +32,7 @@ from sourdine.tables import (
     write_answers,
 )
 from sourdine.tables.measurements.measurement import ColumnMeasurement, PlannedMeasurement
+from sourdine.tables.privacy import NoiseChoice
 from sourdine.tables.quantiles import METHODS, InverseSensitivity, QuantileMethod
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
@@ -109,6 +110,7 @@ def test_what_a_unit_changes_in_all_groups_is_paid_for(
             privacy=Privacy(epsilon=Fraction(2), delta=delta),
             unit=given_plan.unit,
             neighbours=given_plan.neighbours,
+            noise=None if delta is None else NoiseChoice.GAUSSIAN,
         )
         mechanism, loss = made(plan.lines[0]), plan.spends[0].loss()
         epsilon, rho = Fraction(0), Fraction(0)
@@ -222,7 +224,11 @@ def test_a_record_that_moves_between_groups_by_enumeration() -> None:
 def test_what_is_spent_is_the_guarantee(method: str, delta: float | None, neighbours: Neighbours) -> None:
     for unit, by in [(UNITS[0], ("sex",)), (UNITS[1], ("sex",)), (UNITS[2], ())]:
         plan = table(unit, neighbours).plan(
-            asked(method, by=by), {"name": "n", "ask": ["count"]}, epsilon=1, delta=delta
+            asked(method, by=by),
+            {"name": "n", "ask": ["count"]},
+            epsilon=1,
+            delta=delta,
+            noise=None if delta is None else "gaussian",
         )
         losses = [spend.loss() for spend in plan.spends]
         if delta is None:

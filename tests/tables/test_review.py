@@ -301,7 +301,8 @@ def test_a_plan_pays_no_more_than_its_guarantee_in_any_currency(
         neighbours=neighbours,
     )
     ask = ["count", {"variance": "x"}, {"sum": "x"}, {"quantiles": "x", "levels": [0.5]}]
-    plan = table.plan({"name": "q", "ask": ask, "by": ["g"]}, epsilon=1, delta=delta)
+    noise = None if delta is None else "gaussian"
+    plan = table.plan({"name": "q", "ask": ask, "by": ["g"]}, epsilon=1, delta=delta, noise=noise)
     made = table.release(plan, ledger, bits=SeededBits(1))
     assert not made.secure
     assert ledger.history()[-1].secure is False

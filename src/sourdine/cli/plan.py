@@ -178,7 +178,7 @@ def cost_of(specification: "Specification", plan: "ReleasePlan") -> _Cost:
             specification.open_ledger(plan.privacy.epsilon)
         except InvalidParameter as problem:
             return _Cost(
-                words=f"It costs {plan.privacy.words} for each {plan.unit.name}.", advice=str(problem)
+                words=f"It costs {plan.guarantee.words} for each {plan.unit.name}.", advice=str(problem)
             )
     refusal: SourdineError | None = None
     try:
@@ -236,7 +236,7 @@ def print_plan(plan: "ReleasePlan", reached: str = "") -> None:
     from sourdine.tables.quality.exact import CHECKED_WORDS
 
     last = quality_forecast(plan)
-    show.say(f"A plan at {plan.privacy.words}{show.one_line(reached)}. No record was read, nothing spent.")
+    show.say(f"A plan at {plan.guarantee.words}{show.one_line(reached)}. No record was read, nothing spent.")
     show.table(
         ("query", "statistic", "noise", "share", "error", ""),
         [
@@ -282,7 +282,7 @@ def plain_plan(plan: "ReleasePlan", cost: _Cost, twin: "Answers | None") -> dict
     last = quality_forecast(plan)
     document: dict[str, object] = {
         "epsilon": str(plan.privacy.epsilon),
-        "delta": plan.privacy.delta,
+        "delta": plan.guarantee.delta,
         "unit": plan.unit.name,
         "neighbours": str(plan.neighbours),
         "confidence": plan.confidence,

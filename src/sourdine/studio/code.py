@@ -94,7 +94,11 @@ def _python(step: str, sheet: Sheet) -> str:
     if step == "synthetic":
         return "\n".join([*lines, *_synthesis(blocks, privacy)])
     queries = "".join(f"    {_literal(each)},\n" for each in listed(blocks.get("queries")))
-    delta = f"    delta={privacy['delta']!r},\n" if "delta" in privacy else ""
+    delta = "".join(
+        f"    {name}={privacy[name]!r},\n" for name in ("delta", "selection_delta") if name in privacy
+    )
+    if (specification := sheet.review.specification) is not None and specification.noise is not None:
+        delta += f"    noise={value(str(specification.noise))},\n"
     lines.append(f"plan = table.plan(\n{queries}    epsilon={privacy.get('epsilon')!r},\n{delta})")
     if step in ("budget", "check"):
         lines.append("plan.forecast()")

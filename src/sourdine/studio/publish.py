@@ -78,7 +78,7 @@ def release_step(desk: Desk, sheet: Sheet) -> dict[str, Any]:
     plan = specification.plan()
     path = specification.ledger_path
     view["there"] = path is not None and (not isinstance(path, Path) or path.exists())
-    view["words"] = plan.privacy.words
+    view["words"] = plan.guarantee.words
     view["questions"] = len(plan.queries)
     view["terms"] = ledger_terms(specification, plan)
     view["balance"] = _balance(desk, sheet, specification, plan) if view["there"] else None
@@ -101,10 +101,10 @@ def ledger_terms(specification: Specification, plan: ReleasePlan) -> dict[str, o
     """What a ledger must be made with to pay for this, beside its epsilon."""
     privacy = specification.privacy
     terms: dict[str, object] = {"unit": privacy.unit, "neighbours": privacy.neighbours}
-    if plan.privacy.squared and privacy.delta:
+    if plan.guarantee.squared and privacy.delta:
         terms["delta"] = plain(privacy.delta)
-    if plan.privacy.selection_delta:
-        terms["selection_delta"] = plain(plan.privacy.selection_delta)
+    if plan.guarantee.selection_delta:
+        terms["selection_delta"] = plain(plan.guarantee.selection_delta)
     return terms
 
 

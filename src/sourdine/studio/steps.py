@@ -103,7 +103,7 @@ def forecast_view(plan: ReleasePlan) -> dict[str, Any]:
     last = quality_forecast(plan)
     rows = [*forecasts(plan), *([last] if last else [])]
     explanation = explain_guarantee(
-        plan.privacy.epsilon, plan.privacy.delta or 0, unit=plan.unit.name, neighbours=plan.neighbours
+        plan.guarantee.epsilon, plan.guarantee.delta or 0, unit=plan.unit.name, neighbours=plan.neighbours
     )
     return {
         "epsilon": float(plan.privacy.epsilon),
@@ -111,7 +111,7 @@ def forecast_view(plan: ReleasePlan) -> dict[str, Any]:
         "unknown": plan.size is None and any(each.note.startswith("declare") for each in rows),
         "confidence": f"{100 * plan.confidence:g}",
         "odds": sentences(explanation),
-        "words": plan.privacy.words,
+        "words": plan.guarantee.words,
         "warning": plan.warning,
         "advice": advice(plan),
     }

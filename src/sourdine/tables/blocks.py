@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
@@ -117,6 +117,7 @@ class PrivacyBlock(Declared):
     epsilon: Exact = Field(gt=0, le=1 << 20)
     delta: float | None = Field(default=None, gt=0, lt=1)
     selection_delta: float | None = Field(default=None, gt=0, lt=1)
+    noise: Literal["nearest", "laplace", "gaussian"] | None = None
     confidence: float = Field(default=0.95, gt=0, lt=1)
     quality: bool = True
 
@@ -130,6 +131,8 @@ class PrivacyBlock(Declared):
             )
         if self.selection_delta is not None and not self.selection_delta <= (self.delta or 0):
             raise ValueError("selection_delta is a part of delta: declare a delta that is at least as large")
+        if self.noise == "gaussian" and self.delta is None:
+            raise ValueError('Gaussian noise needs a delta: declare one, or leave out noise = "gaussian"')
         return self
 
 

@@ -89,11 +89,13 @@ neighbours = "add-remove"
 # How much the whole release may tell about one unit: the odds of any suspicion about it change by a factor
 # of at most e^epsilon. 1 is a common choice; see: sourdine budget explain 1
 epsilon = 1.0
-# A small delta allows Gaussian noise, which is less for many answers at once. Keep it far below 1 divided
-# by the number of units. The ledger must then have a delta too. Keys that are chosen privately need one: they
-# get half of it, or what is said here, and the selection delta of the ledger must be as large.
+# A small delta allows Gaussian noise, which is less for many answers at once, and is taken where it is. Keep
+# it far below 1 divided by the number of units. The ledger must then have a delta too. Keys that are chosen
+# privately need one: they get all that the noise leaves, or what is said here, and the selection delta of the
+# ledger must be as large. `noise` is "laplace", "gaussian", or "nearest" of both for each measurement.
 # delta = 1e-6
 # selection_delta = 5e-7
+# noise = "nearest"
 # The ledger that pays, seen from the folder of this file. Make it once, for everything ever published about
 # this table: sourdine ledger create {ledger} --epsilon 1 --unit person
 ledger = {quoted_ledger}

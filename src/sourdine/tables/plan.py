@@ -1,7 +1,7 @@
 """What a release will do, cost and be worth, from declarations alone: no record is read."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +12,6 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure
-from sourdine.core.format import plain
 from sourdine.core.text.notation import either, setting
 from sourdine.core.view import Viewable, figure_of
 from sourdine.frames.columns import kind_of
@@ -28,6 +27,7 @@ from sourdine.tables.answers.row_intervals import SelectedIntervals
 from sourdine.tables.answers.selection import LinearNoise
 from sourdine.tables.comparison.declared import is_positive
 from sourdine.tables.comparison.selection import selected_intervals
+from sourdine.tables.composition import Composition, nearest
 from sourdine.tables.measurements.group_sums import GroupSums
 from sourdine.tables.measurements.measurement import (
     EACH_RECORD,
@@ -36,7 +36,7 @@ from sourdine.tables.measurements.measurement import (
     PlannedMeasurement,
     expect,
 )
-from sourdine.tables.privacy import Privacy
+from sourdine.tables.privacy import Allotment, NoiseChoice, Privacy
 from sourdine.tables.quality.private import Quality, quality_share
 from sourdine.tables.query import Query, columns_of, with_expressions
 from sourdine.tables.statistics import Statistic
@@ -67,6 +67,18 @@ def _otherwise(tree: Expression) -> str:
     return ""
 
 
+def _choices_among(lines: Sequence[PlannedMeasurement]) -> tuple[PlannedMeasurement, ...]:
+    return tuple(line for line in lines if isinstance(line.measurement, Partitions))
+
+
+def _choice_for(measured: Measurement, lines: Sequence[PlannedMeasurement]) -> PlannedMeasurement | None:
+    """The line that chooses the keys of a measurement, where they are not declared."""
+    if not measured.scope.open:
+        return None
+    wanted = measured.scope.selection
+    return next(line for line in _choices_among(lines) if line.measurement.scope.selection == wanted)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReleasePlan(Viewable):
     """Queries on a declared table under one guarantee.
@@ -74,7 +86,8 @@ class ReleasePlan(Viewable):
     With `quality`, a small part of the budget tells how many records do not fit what is declared of the
     columns. `checked` says that somebody read, outside any guarantee, how well the data fits the
     declarations.
-    `near` says that the records can be brought here; on a cluster they stay where they are.
+    `near` says that the records can be brought here; on a cluster they stay where they are. `noise` says
+    which noise is taken where a delta is declared: without it the nearest, for each measurement.
 
     >>> schema = Schema.read({"sex": {"type": "category", "keys": ["f", "m"]}})
     >>> query = Query.read({"name": "people", "ask": ["count"], "by": ["sex"]})
@@ -96,6 +109,7 @@ class ReleasePlan(Viewable):
     quality: bool = True
     checked: bool = False
     near: bool = True
+    noise: NoiseChoice | None = None
 
     def __post_init__(self) -> None:
         if not self.queries:
@@ -116,15 +130,19 @@ class ReleasePlan(Viewable):
         object.__setattr__(self, "schema", with_expressions(self.schema, self.queries))
         for query in self.queries:
             query.check(self.schema)
-        chooses = False
+        if self.noise is not None:
+            if self.noise not in tuple(NoiseChoice):
+                must = f"be {', '.join(NoiseChoice)}, or left out"
+                raise check.fail("a plan", "noise", must, self.noise)
+            object.__setattr__(self, "noise", NoiseChoice(self.noise))
+            if self.noise is NoiseChoice.GAUSSIAN and self.privacy.delta is None:
+                raise InvalidParameter(
+                    f"Gaussian noise needs a delta. Declare one, such as {setting('delta', 1e-6)}."
+                )
         for measured, _ in self._parts:
             check_groups(measured.known_groups(self.schema), f"The query '{measured.scope.query}'")
             if measured.scope.open:
                 self._check_delta(measured)
-                chooses = True
-        if self.privacy.delta is not None and self.privacy.selection_delta is None:
-            half = self.privacy.delta / 2 if chooses else 0.0
-            object.__setattr__(self, "privacy", replace(self.privacy, selection_delta=half))
 
     def _check_delta(self, measured: Measurement) -> None:
         """Refuse to choose keys without a delta: a key that one unit alone has must be let through rarely."""
@@ -146,18 +164,13 @@ class ReleasePlan(Viewable):
         ]
 
     @cached_property
-    def _selections(self) -> int:
-        """How many choices of keys there are."""
-        return len({measured.scope.selection for measured, _ in self._parts if measured.scope.open})
-
-    @cached_property
     def _choices(self) -> dict[tuple[object, ...], tuple[Partitions, Fraction]]:
         """The choices of keys, each once, with their shares of the budget."""
         selections: dict[tuple[object, ...], tuple[Partitions, Fraction]] = {}
         for measured, share in self._parts:
             if isinstance(measured, Partitions):
                 first, before = selections.setdefault(measured.scope.selection, (measured, Fraction(0)))
-                selections[measured.scope.selection] = first, before + share / self._weight
+                selections[measured.scope.selection] = first, before + share
         return selections
 
     def context(self, measured: Measurement | None = None) -> Context:
@@ -166,62 +179,111 @@ class ReleasePlan(Viewable):
             schema=self.schema,
             unit=self.unit,
             neighbours=self.neighbours,
-            privacy=self.privacy,
             confidence=self.confidence,
             near=self.near,
             size=None if measured is None else self.per_group(measured),
-            delta=Fraction(self.privacy.selection_delta or 0) / max(1, self._selections),
         )
 
     @cached_property
-    def _weight(self) -> Fraction:
-        """What the weights of queries are divided by, so that they share what data quality leaves."""
-        share_of_quality = Fraction(0) if self._quality is None else self._quality.share
-        return sum((query.share for query in self.queries), Fraction(0)) / (1 - share_of_quality)
+    def _measured(self) -> tuple[Measurement, ...]:
+        """What is measured: choices of keys first, and data quality last, so no other draw depends on it."""
+        asked = [measured for measured, _ in self._parts if measured.answer]
+        quality = [Quality(columns=columns_of(self.queries, self.schema))] if self.quality else []
+        return (*(measured for measured, _ in self._choices.values()), *asked, *quality)
+
+    def _shares(self, allotment: Allotment) -> tuple[Fraction, ...]:
+        """The share of the budget of each measurement; they add up to 1.
+
+        The weights of queries share what data quality leaves.
+        """
+        quality = []
+        if self.quality:
+            measured = self._measured[-1]
+            share = quality_share(
+                measured.distance(self.schema, self.unit, self.neighbours, allotment.squared),
+                allotment.total,
+                squared=allotment.squared,
+                cells=len(all_cells(self.schema, expect(Quality, measured).columns)),
+                confidence=self.confidence,
+                size=self.size,
+            )
+            quality.append(share)
+        weight = sum((query.share for query in self.queries), Fraction(0)) / (1 - sum(quality, Fraction(0)))
+        asked = (share / weight for measured, share in self._parts if measured.answer)
+        return (*(share / weight for _, share in self._choices.values()), *asked, *quality)
+
+    def _lines(self, pure: bool, gaussian: Collection[int] | None = None) -> Composition:
+        """Every measurement with its noise: all pure, all paid in rho, or those at some places in rho."""
+        guarantee = self.privacy.divided(bool(self._choices), pure)
+        by_epsilon = Allotment(total=guarantee.epsilon)
+        by_rho = None if pure or gaussian is not None else guarantee.allot()
+        shares = self._shares(by_rho or by_epsilon)
+        if gaussian is not None:
+            by_rho = guarantee.allot(sum((shares[place] for place in gaussian), Fraction(0)))
+        delta = Fraction(guarantee.selection_delta or 0) / max(1, len(self._choices))
+        context = replace(self.context(), delta=delta)
+        lines: list[PlannedMeasurement] = []
+        for place, (measured, share) in enumerate(zip(self._measured, shares, strict=True)):
+            in_rho = by_rho is not None and (gaussian is None or place in gaussian)
+            size = self._size_of(measured, lines) if measured.answer else None
+            allotment = by_rho if in_rho and by_rho else by_epsilon
+            lines.append(measured.line(replace(context, size=size), allotment, share))
+        return Composition(guarantee=guarantee, lines=tuple(lines))
 
     @cached_property
-    def _quality(self) -> PlannedMeasurement | None:
-        """The line that tells how many records do not fit; it is the last, so no other draw depends on it."""
-        if not self.quality:
-            return None
-        measured, squared = Quality(columns=columns_of(self.queries, self.schema)), self.privacy.squared
-        share = quality_share(
-            measured.distance(self.schema, self.unit, self.neighbours, squared),
-            self.privacy.total,
-            squared=squared,
-            cells=len(all_cells(self.schema, measured.columns)),
-            confidence=self.confidence,
-            size=self.size,
-        )
-        return measured.line(self.context(), share)
+    def _composition(self) -> Composition:
+        """The noise that is nearest, of all that is admissible at the declared guarantee."""
+        declared = self.privacy
+        if declared.delta is None or declared.selection_delta == declared.delta:
+            return self._lines(pure=True)
+        if self.noise in (NoiseChoice.LAPLACE, NoiseChoice.GAUSSIAN):
+            return self._lines(pure=self.noise is NoiseChoice.LAPLACE)
+        return nearest(self._lines, self.confidence)
 
-    @cached_property
+    @property
+    def guarantee(self) -> Privacy:
+        """The guarantee of its noise: the declared one, or one with less delta where pure noise is taken."""
+        return self._composition.guarantee
+
+    @property
     def lines(self) -> tuple[PlannedMeasurement, ...]:
         """Every measurement with its noise; their shares add up to 1."""
-        planned = [
-            measured.line(self.context(measured), share / self._weight)
-            for measured, share in self._parts
-            if measured.answer
-        ]
-        return (*self.choices, *planned, *([] if self._quality is None else [self._quality]))
+        return self._composition.lines
 
-    @cached_property
+    @property
+    def noise_taken(self) -> NoiseChoice:
+        """The noise of the lines: all pure, all paid in rho, or some of each."""
+        return self._composition.noise
+
+    @property
     def choices(self) -> tuple[PlannedMeasurement, ...]:
         """The lines that choose keys which nobody declared."""
-        return tuple(measured.line(self.context(), share) for measured, share in self._choices.values())
+        return _choices_among(self.lines)
 
     def choice_for(self, measured: Measurement) -> PlannedMeasurement | None:
         """The line that chooses the keys of a measurement, where they are not declared."""
-        if not measured.scope.open:
-            return None
-        wanted = measured.scope.selection
-        return next(line for line in self.choices if line.measurement.scope.selection == wanted)
+        return _choice_for(measured, self.lines)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What was chosen by the declarations, and why."""
         lines = (line.note for line in self.lines if line.note)
-        return (*self.caveats, *self._computed, *lines, *self._selected)
+        return (*self.caveats, *self._computed, *self._noise_note, *lines, *self._selected)
+
+    @property
+    def _noise_note(self) -> Iterator[str]:
+        """What is to be known of the noise where a delta is declared and not all of it is paid in rho."""
+        if self.privacy.delta is None or self.noise_taken is NoiseChoice.GAUSSIAN:
+            return
+        if self.noise_taken is NoiseChoice.NEAREST:
+            count = sum(line.squared for line in self.lines)
+            yield (
+                f"Of {len(self.lines):,} measurements, {count:,} have noise that is paid in rho, and the "
+                "others have noise of a pure epsilon."
+            )
+        else:
+            keys = ", which is spent on the choice of keys alone" if self._choices else ""
+            yield f"The noise has a pure epsilon and takes nothing of the declared delta{keys}."
 
     @property
     def _selected(self) -> Iterator[str]:
@@ -266,12 +328,9 @@ class ReleasePlan(Viewable):
     @property
     def remedy(self) -> str | None:
         """How a ledger of pure epsilon could pay, where the noise has none."""
-        if not self.privacy.squared:
+        if self.noise_taken is NoiseChoice.LAPLACE:
             return None
-        if self.privacy.selection_delta:
-            small = plain(self.privacy.delta or 0)
-            return f"Leave all of the delta to the choice of keys with selection_delta = {small}, or pay"
-        return "Leave out the delta, or pay"
+        return f"Take noise that has one, with {setting('noise', 'laplace')}, or pay"
 
     @cached_property
     def spends(self) -> tuple[Spend, ...]:
@@ -338,8 +397,11 @@ class ReleasePlan(Viewable):
 
         Of keys that are chosen, the least that are shown: one record a unit at the threshold.
         """
+        return self._size_of(measured, self.lines)
+
+    def _size_of(self, measured: Measurement, lines: Sequence[PlannedMeasurement]) -> float | None:
         size: float | None = self.size
-        if (chooses := self.choice_for(measured)) is not None:
+        if (chooses := _choice_for(measured, lines)) is not None:
             size = expect(PartitionThreshold, chooses.mechanism).threshold
         return None if size is None else size / measured.outer_groups(self.schema)
 
@@ -348,7 +410,7 @@ class ReleasePlan(Viewable):
         """What is doubtful about the guarantee; empty if nothing is."""
         from sourdine.accounting.explain.words import doubts  # shown once, when a plan is
 
-        epsilon, delta = float(self.privacy.epsilon), self.privacy.delta
+        epsilon, delta = float(self.guarantee.epsilon), self.guarantee.delta
         if delta is None or self.size is None:
             return " ".join(doubts(epsilon, delta))
         from sourdine.accounting.dpsgd.training import warn_of_delta
@@ -360,7 +422,7 @@ class ReleasePlan(Viewable):
         names = ", ".join(repr(query.name) for query in self.queries[:8]) + (
             ", …" if self.queries[8:] else ""
         )
-        return f"<ReleasePlan of {names} at {self.privacy.words}; nothing is spent>"
+        return f"<ReleasePlan of {names} at {self.guarantee.words}; nothing is spent>"
 
     def forecast(self) -> "tuple[Forecast, ...]":
         """The error of every answer before anything is spent, and from how many units on a key is shown."""

@@ -1,6 +1,7 @@
 """The guarantee of one release, and what there is to divide among its measurements."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 
@@ -11,6 +12,31 @@ from sourdine.core import check
 from sourdine.core.format import plain
 
 MOST_EPSILON = 1 << 20
+
+
+class NoiseChoice(StrEnum):
+    """Which noise the measurements of a release get where a delta allows for several.
+
+    Pure noise (Laplace noise, and exponential mechanisms by their epsilon), noise that is paid in rho
+    (Gaussian noise, and exponential mechanisms by their rho), or for each what is nearest.
+    """
+
+    NEAREST = "nearest"
+    LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allotment:
+    """What is divided among some measurements: epsilon, or the rho of distances in L2 where `squared`."""
+
+    total: Fraction
+    squared: bool = False
+
+    @property
+    def currency(self) -> str:
+        """What is divided, as mechanisms call it."""
+        return "rho" if self.squared else "epsilon"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +85,30 @@ class Privacy:
             return self.epsilon
         rest = left_of(self.delta, Fraction(self.selection_delta or 0))
         return ConcentratedBudget.within(self.epsilon, rest).limit
+
+    def allot(self, part: Fraction = Fraction(1)) -> Allotment:
+        """Return rho for measurements whose shares of epsilon add up to `part`.
+
+        Each gets its share of it; together that is a rho within part * epsilon at what is left of delta.
+        """
+        rest = left_of(self.delta or 0.0, Fraction(self.selection_delta or 0))
+        return Allotment(
+            total=ConcentratedBudget.within(part * self.epsilon, rest).limit / part, squared=True
+        )
+
+    def divided(self, chooses: bool, pure: bool) -> "Privacy":
+        """Return the guarantee with its parts of delta, where keys are chosen privately or not.
+
+        Pure noise takes nothing of delta, and leaves all of it to the choice of keys.
+        """
+        if self.delta is None:
+            return self
+        declared = self.selection_delta
+        if not pure:
+            half = (self.delta / 2 if chooses else 0.0) if declared is None else declared
+            return replace(self, selection_delta=half)
+        delta = (self.delta if declared is None else declared) if chooses else None
+        return Privacy(epsilon=self.epsilon, delta=delta, selection_delta=delta)
 
     @property
     def words(self) -> str:

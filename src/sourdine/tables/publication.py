@@ -44,6 +44,7 @@ def specification_of(plan: ReleasePlan, origin: TableOrigin, ledger: Place | Non
                 "epsilon": privacy.epsilon,
                 "delta": privacy.delta,
                 "selection_delta": privacy.selection_delta or None,
+                "noise": None if plan.noise is None else str(plan.noise),
                 "confidence": plan.confidence,
                 "quality": plan.quality,
             },

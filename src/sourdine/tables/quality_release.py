@@ -1,6 +1,6 @@
 """How well the data fits what is declared, told privately before anything is asked: a spend of its own."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +13,10 @@ from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.quality import all_cells
-from sourdine.tables.measurements.measurement import Context, PlannedMeasurement
+from sourdine.tables.measurements.measurement import PlannedMeasurement
 from sourdine.tables.payment import DeclaredTable, check_given, paid, read_again
 from sourdine.tables.plan import ReleasePlan
-from sourdine.tables.privacy import Privacy
+from sourdine.tables.privacy import Allotment, Privacy
 from sourdine.tables.quality.private import DataQuality, Quality, data_quality, smallest_share
 from sourdine.tables.query import columns_of
 from sourdine.tables.release import check_source
@@ -38,15 +38,11 @@ class QualityPlan:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", Privacy(epsilon=self.epsilon).epsilon)
 
-    @property
-    def _context(self) -> Context:
-        return replace(self.plan.context(), privacy=Privacy(epsilon=self.epsilon))
-
     @cached_property
     def line(self) -> PlannedMeasurement:
         """The counts, with their noise."""
         columns = columns_of(self.plan.queries, self.plan.schema)
-        return Quality(columns=columns).line(self._context, Fraction(1))
+        return Quality(columns=columns).line(self.plan.context(), Allotment(total=self.epsilon), Fraction(1))
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -103,7 +99,7 @@ def release_quality(
     source = check_source(plan, table)
     with paid(quality, ledger, bits, purpose=PURPOSE, missing="there are no counts") as receipt:
         (exact,) = read_again(source, lambda: measured.exact(source, plan.unit, bits))
-        noisy = measured.read(exact, line, quality._context, bits)
+        noisy = measured.read(exact, line, plan.context(), bits)
         counts = data_quality(
             noisy.numbers.tolist(),
             noisy.mechanism,

@@ -61,6 +61,10 @@ class Record:
         """The record of a release that was paid."""
         if release.receipt is None:
             raise InvalidParameter("A release that was not paid has no record. Pay for it from a ledger.")
+        if specification.privacy.delta is not None:  # which noise was taken then is no longer left to choose
+            noise = {"noise": str(release.plan.noise_taken)}
+            privacy = specification.privacy.model_copy(update=noise)
+            specification = specification.model_copy(update={"privacy": privacy})
         return cls(
             specification=specification,
             answers=release.values,
@@ -113,6 +117,9 @@ class Record:
             if fields["format"] == _WITHOUT_QUALITY:
                 declared = {**declared, "privacy": {**declared["privacy"], "quality": False}}
                 fields["quality"] = None
+            if "noise" not in declared["privacy"] and declared["privacy"].get("delta"):
+                # before there was a choice, a delta was always paid for by Gaussian noise
+                declared = {**declared, "privacy": {**declared["privacy"], "noise": "gaussian"}}
             if declared["privacy"]["quality"] != (fields["quality"] is not None):
                 raise ValueError("the data quality is missing")
             return cls(

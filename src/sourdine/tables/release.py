@@ -10,15 +10,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from sourdine.accounting.ledger import Ledger, Receipt
+from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
 from sourdine.accounting.ledger.ledger import opened
+from sourdine.accounting.ledger.numbers import readable
 from sourdine.accounting.release import Release
-from sourdine.core.errors import SourdineError
+from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.text.notation import setting
 from sourdine.core.view import figure_of
 from sourdine.frames.keys import Cell, Keys
 from sourdine.frames.source import Source
+from sourdine.mechanisms import Laplace
 from sourdine.tables.answers.answer import Answer, Answers
 from sourdine.tables.answers.estimate import Noisy, Reading
 from sourdine.tables.answers.row_intervals import IntervalKind, SelectedIntervals
@@ -28,6 +31,7 @@ from sourdine.tables.measurements.measurement import Measurement, expect
 from sourdine.tables.origin import FRAME, TableOrigin
 from sourdine.tables.payment import DeclaredTable, admit, check_given, check_ledger, paid, read_again, silence
 from sourdine.tables.plan import ReleasePlan
+from sourdine.tables.privacy import NoiseChoice
 from sourdine.tables.quality.private import DataQuality, Quality, data_quality
 from sourdine.tables.query import Query
 from sourdine.tables.scans import Scan, exact_of, keyed, most_keys, scans
@@ -162,6 +166,8 @@ def release(
     """
     check_given(ledger)
     source = check_source(plan, table)
+    with opened(ledger) as payer:
+        check_noise(plan, payer)
     with opened(ledger) as payer, paid(plan, payer, bits, purpose=purpose, missing=_MISSING) as receipt:
         again = _note_of_repeat(payer, receipt.number)
         outcome = _carry_out(plan, source, receipt=receipt, bits=bits, watch=watch)
@@ -226,7 +232,32 @@ def check_release(
         check_source(plan, table)
     if ledger is not None:
         check_ledger(plan, ledger)
+        check_noise(plan, ledger)
         ledger.check(*spends)
+
+
+def check_noise(plan: ReleasePlan, ledger: Ledger) -> None:
+    """Refuse pure noise that nobody declared, from a ledger in which Gaussian noise costs less.
+
+    At a small epsilon and delta pure noise is nearer for a single answer, and takes many times as much rho.
+    """
+    if plan.privacy.delta is None or isinstance(ledger.terms.budget, PureBudget):
+        return
+    if plan.noise is not None or plan.noise_taken is NoiseChoice.GAUSSIAN:
+        return
+    try:
+        price, less = (
+            ledger.price(*each.spends) for each in (plan, replace(plan, noise=NoiseChoice.GAUSSIAN))
+        )
+    except SourdineError:  # what the ledger cannot pay at all is told when it is charged
+        return
+    if less < price:
+        symbol = ledger.terms.budget.symbol
+        raise InvalidParameter(
+            f"The plan's noise is pure, since that is nearer, and costs {symbol} {readable(price)} of this "
+            f"ledger, where Gaussian noise costs {readable(less)}. Declare {setting('noise', 'gaussian')} to "
+            f"pay that, or {setting('noise', 'nearest')} for the smaller errors."
+        )
 
 
 def check_source(plan: ReleasePlan, table: Source | DeclaredTable) -> Source:
@@ -331,6 +362,7 @@ def _selected(usual: Answer, simultaneous: Answer, intervals: SelectedIntervals 
 def _in_order(plan: ReleasePlan, computed: _Computed) -> Iterator[Answer]:
     """The answers of every query in its order, with what is computed from them."""
     lines = {(query.name, each.label): line for query, each, line in plan.readings()}
+    laplace = any(isinstance(line.mechanism, Laplace) for line in plan.lines)
     for query in plan.queries:
         statistics = {each.label: each for each in query.ask}
 
@@ -342,7 +374,7 @@ def _in_order(plan: ReleasePlan, computed: _Computed) -> Iterator[Answer]:
             statistics: Mapping[str, Statistic] = statistics,
         ) -> bool:
             """Groups of a query have noise of their own, and not always the keys that a statistic adds."""
-            if plan.confidence < _SQUARES_ADD and not plan.privacy.squared:
+            if laplace and plan.confidence < _SQUARES_ADD:
                 return True
             if one != other:
                 return lines[name, one] is lines[name, other]

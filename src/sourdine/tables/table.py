@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sourdine.tables.asking import Columns, TableQuestion
     from sourdine.tables.bounds import FoundBounds
     from sourdine.tables.plan import ReleasePlan
+    from sourdine.tables.privacy import NoiseChoice
     from sourdine.tables.quality.exact import ExactQuality
     from sourdine.tables.query import Query, QuerySource
     from sourdine.tables.release import TableRelease
@@ -164,6 +165,7 @@ class Table(Viewable):
         selection_delta: float | None = None,
         confidence: float = 0.95,
         quality: bool = True,
+        noise: "NoiseChoice | str | None" = None,
     ) -> "ReleasePlan":
         """What these queries would do and be worth; nothing is read or spent.
 
@@ -171,6 +173,9 @@ class Table(Viewable):
         and of the table is refused here already.
 
         `selection_delta` is the part of delta for keys that are chosen privately: half, if nothing is said.
+        `noise` is "laplace" (pure noise, which takes nothing else of delta), "gaussian", or "nearest" of both
+        for each measurement, which is taken if nothing is said. In a ledger that is not kept in epsilon pure
+        noise costs more: there say which.
         With `quality`, at most a twentieth of the budget tells how many records do not fit what is
         declared.
         """
@@ -192,6 +197,7 @@ class Table(Viewable):
             quality=quality,
             checked=self.checked,
             near=self.source.dialect.near,
+            noise=noise,  # type: ignore[arg-type]
         )
         check_release(release_plan, self)
         return release_plan

@@ -37,8 +37,8 @@ def test_each_answers_as_if_it_were_alone(case: FaultCase, tmp_path: Path) -> No
     for number in (0, 7, 30):
         alone = replay._exact(replay._open(walk.layout, steps[number].rows))
         for place, (line, exact) in replay._exact(tables.table(number)).items():
-            moved = movements(line, alone[place][1], exact, plan.schema, plan.privacy.squared)
+            moved = movements(line, alone[place][1], exact, plan.schema)
             assert not any(each.amount for each in moved), line.measurement.label
             other = replay._exact(tables.table(number - 5))[place][1]
-            differ += bool(movements(line, exact, other, plan.schema, plan.privacy.squared)[0].amount)
+            differ += bool(movements(line, exact, other, plan.schema)[0].amount)
     assert differ  # else nothing was compared

@@ -118,7 +118,7 @@ def test_the_distance_in_l2_is_reached() -> None:
     rows = {"who": ["u"] * 4, "town": ["x", "x", "y", "y"], **columns}
     unit = PrivacyUnit(name="person", column="who", max_rows=2, max_groups=2)
     table = Table(pa.table(rows), unit=unit, columns=COLUMNS)
-    plan = table.plan(PLACES, epsilon=1, delta=1e-6, quality=False)
+    plan = table.plan(PLACES, epsilon=1, delta=1e-6, quality=False, noise="gaussian")
     (numbers,) = exact_numbers(plan, table.source)
     assert sum(number**2 for number in numbers) == plan.lines[0].distance.amount == 56
 

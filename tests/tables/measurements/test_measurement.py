@@ -15,6 +15,7 @@ from sourdine.core.distance import Neighbours, Norm
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit, Schema, Source, open_source
 from sourdine.tables import Privacy, Query, ReleasePlan
+from sourdine.tables.privacy import NoiseChoice
 from tests.tables.exact import exact_numbers
 
 COLUMNS = {
@@ -205,6 +206,7 @@ def test_what_is_spent_adds_up_to_no_more_than_the_guarantee(
         privacy=Privacy(epsilon=epsilon, delta=delta),
         unit=PrivacyUnit(column="who", max_rows=rows, max_groups=groups),
         neighbours=neighbours,
+        noise=None if delta is None else NoiseChoice.GAUSSIAN,
     )
     try:
         assert sum(line.share for line in plan.lines) == 1

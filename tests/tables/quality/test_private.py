@@ -115,7 +115,7 @@ def test_its_distance_is_reached_and_no_more(neighbours: Neighbours, rows: int) 
 
 
 def test_with_a_delta_its_noise_is_gaussian() -> None:
-    plan = table_of(1000).plan(*QUERIES, epsilon=1, delta=1e-6)
+    plan = table_of(1000).plan(*QUERIES, epsilon=1, delta=1e-6, noise="gaussian")
     last = plan.lines[-1]
     assert isinstance(last.mechanism, Gaussian)
     assert float(last.mechanism.sigma) == pytest.approx(math.sqrt(3 * 20 / (2 * plan.privacy.total)))

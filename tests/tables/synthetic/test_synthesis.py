@@ -232,7 +232,7 @@ def test_published_counts_make_it_closer(tmp_path: Path) -> None:
     people = Table(pa.table(rows(3000)), unit="person", columns=columns)
     ledger = Ledger.create(tmp_path / "l", epsilon=40, delta=DELTA, unit="person")
     query = Query.read({"name": "towns", "ask": ["count"], "by": ["sex", "town"]})
-    published = people.release(people.plan(query, epsilon=30, delta=DELTA), ledger)
+    published = people.release(people.plan(query, epsilon=30, delta=DELTA, noise="gaussian"), ledger)
     truth = people.source.ask(
         f"SELECT count(*) FROM {people.source.name} WHERE sex = 'f' AND town = 'Lille'"
     )[0][0]

@@ -78,6 +78,8 @@ _ODD_TEXTS = (
     "a,b;c\td",
     "é",
     "🙂",
+    *("a\x00b", "\x00", "a\rb", "\r"),  # what ends a text in C, and a line elsewhere
+    *("e\u0301", "\u0430", "a\u200b", "\ufeffa", "ａ"),  # look like others, and are none of them
 )
 _ODD_FLAGS = ("1", "0", "t", "F", "yes", "maybe", "", "2", "TRUE", " false")
 _ODD_DATES = ("", "2023-02-29", "0000-01-01", "9999-12-31", "infinity", "2024-13-01", "24-01-01", "x", "now")
@@ -172,7 +174,8 @@ def tokens(kind: str) -> list[tuple[Cell, ...]]:
         return [(True,), (False,)]
     if kind in (DATE, TIMESTAMP):
         return [(day,) for day in (*_ODD_DAYS, "2024-02-29", "2024-03-01", "1970-01-01")]
-    return [("a",), ("A",), ("a ",), ("",), ("0",), ("00",), ("é",), ("a,b",)]
+    lookalikes = [("e\u0301",), ("a\x00",), ("a\rb",), ("\u0430",)]
+    return [("a",), ("A",), ("a ",), ("",), ("0",), ("00",), ("é",), ("a,b",), *lookalikes]
 
 
 def _numbers(column: Integer | Real, kind: str) -> Palette:
@@ -209,6 +212,9 @@ def _times(column: Date | Datetime, kind: str) -> Palette:
             return [each.strftime(pattern) for each in times]
         days = [each.isoformat(sep=" ") if isinstance(each, datetime) else str(each) for each in times]
         clocks = [f"{day[:10]} {clock}" for day in days for clock in _CLOCKS]
+        if kind == VARCHAR and getattr(column, "zone", None) is not None:
+            # the hour that clocks go back over comes twice, and only the offset tells which
+            clocks += [f"{day[:10]} 02:30:00{offset}" for day in days for offset in ("+01:00", "+02:00", "Z")]
         return [*days, *clocks] if kind != DATE else [day[:10] for day in days]
 
     odd = _ODD_DATES if kind == VARCHAR else _ODD_DAYS

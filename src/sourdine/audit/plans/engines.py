@@ -40,7 +40,7 @@ class AuditedEngine:
 
     `text` says that every cell is text; `wide` that numbers may have more than 64 bits, and that
     dates need not be text; `together` that many
-    tables can be asked at once.
+    tables can be asked at once. A `variant` of another is asked only where it is named.
     """
 
     name: str
@@ -49,6 +49,7 @@ class AuditedEngine:
     text: bool = False
     wide: bool = False
     together: bool = True
+    variant: bool = False
 
     @property
     def lacks(self) -> str:
@@ -72,6 +73,43 @@ def _parquet(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
     path = place.folder / "made_up.parquet"
     _relation(layout, rows, place).write_parquet(str(path))
     return path
+
+
+def _polars_parquet(layout: Layout, rows: Sequence[Row], place: Workplace) -> Path:
+    """A file whose least and greatest values leave NaN out, as those of PyArrow do."""
+    path = place.folder / "by_polars.parquet"
+    _polars(layout, rows, place).write_parquet(path, row_group_size=8)
+    return path
+
+
+def _lazy(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
+    import polars as pl
+
+    return pl.scan_parquet(_polars_parquet(layout, rows, place))
+
+
+def _folder(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
+    import pyarrow.parquet as pq
+
+    folder, table = place.folder / "parts", _arrow(layout, rows, place)
+    folder.mkdir(exist_ok=True)
+    for part in range(3):
+        few = table.slice(
+            part * table.num_rows // 3, (part + 1) * table.num_rows // 3 - part * table.num_rows // 3
+        )
+        pq.write_table(few, folder / f"{part}.parquet", row_group_size=5)
+    return folder
+
+
+def _relation_of_file(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
+    return place.connection.read_parquet(str(_polars_parquet(layout, rows, place)))
+
+
+def _stored(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
+    """A table of DuckDB's own, with the bounds that it keeps of each row group."""
+    place.connection.execute("DROP TABLE IF EXISTS made_up")
+    _relation(layout, rows, place).create("made_up")
+    return place.connection.table("made_up")
 
 
 def _csv(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
@@ -119,7 +157,7 @@ def _floats(cells: Sequence[Cell]) -> list[Any]:
     return [math.nan if cell is None else cell for cell in cells]
 
 
-def _polars(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
+def _polars(layout: Layout, rows: Sequence[Row], place: Workplace) -> Any:
     import polars as pl
 
     kinds = {DOUBLE: pl.Float64, BIGINT: pl.Int64, BOOLEAN: pl.Boolean, VARCHAR: pl.String}
@@ -127,7 +165,7 @@ def _polars(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
     return pl.DataFrame(_columns(layout, rows), schema=typed)
 
 
-def _arrow(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
+def _arrow(layout: Layout, rows: Sequence[Row], place: Workplace) -> Any:
     import pyarrow as pa
 
     kinds = {DOUBLE: pa.float64(), BIGINT: pa.int64(), BOOLEAN: pa.bool_(), VARCHAR: pa.string()}
@@ -169,6 +207,11 @@ ENGINES = {
         AuditedEngine(name="objects", make=_objects, needs=("pandas",), text=True),
         AuditedEngine(name="polars", make=_polars, needs=("polars", "pyarrow")),
         AuditedEngine(name="arrow", make=_arrow, needs=("pyarrow",)),
+        AuditedEngine(name="parquet-by-polars", make=_polars_parquet, needs=("polars",), variant=True),
+        AuditedEngine(name="folder", make=_folder, needs=("pyarrow",), variant=True),
+        AuditedEngine(name="lazy", make=_lazy, needs=("polars",), variant=True),
+        AuditedEngine(name="relation-of-parquet", make=_relation_of_file, needs=("polars",), variant=True),
+        AuditedEngine(name="stored", make=_stored, variant=True),
         AuditedEngine(name="spark", make=_spark, needs=("pyspark",), together=False),
     )
 }

@@ -45,14 +45,12 @@ class Movement:
         return math.sqrt(ratio) if self.squared else ratio
 
 
-def movements(
-    line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema, squared: bool
-) -> list[Movement]:
+def movements(line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema) -> list[Movement]:
     """How the numbers of a line moved: first how far, then whatever else its mechanism relies on."""
     norm = line.distance.norm
     match norm:
         case Norm.HAMMING:
-            return [_in_order(line, _values(one), _values(other), squared)]
+            return [_in_order(line, _values(one), _values(other))]
         case Norm.LINF:
             keys = isinstance(one, KeyCounts)
             return _keys(line, one, other) if keys else _top(line, one, other, schema)
@@ -107,7 +105,6 @@ def _in_order(
     line: PlannedMeasurement,
     one: GroupRanks,
     other: GroupRanks,
-    squared: bool,
 ) -> Movement:
     """Steps from one list of values to the other, group by group, as the mechanism is proven for.
 
@@ -122,8 +119,8 @@ def _in_order(
         come, gone = int(changes[changes > 0].sum()), -int(changes[changes < 0].sum())
         steps.append(max(come, gone) if swaps else come + gone)
     each = line.distance.amount * (2 if line.distance.neighbours is Neighbours.REPLACE and not swaps else 1)
-    power = 2 if squared else 1
-    return Movement(FAR, Fraction(sum(step**power for step in steps)), line.count * each**power, squared)
+    power = 2 if line.squared else 1
+    return Movement(FAR, Fraction(sum(step**power for step in steps)), line.count * each**power, line.squared)
 
 
 def _keys(line: PlannedMeasurement, one: Exact, other: Exact) -> list[Movement]:

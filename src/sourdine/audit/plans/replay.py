@@ -27,8 +27,8 @@ MOST_PAIRS = 10**7
 _AT_ONCE = 500  # pairs of one walk
 _UNTIL_FOUND = 100  # and where it ends at the first violation
 _ALONE = 50  # of so many tables one is also asked on its own
-_RELEASED = 5  # of so many of those one is also released, and its neighbour asked on its own too
 _ON_DEMAND = "it takes long to start: name it among the engines"
+_RELEASED = 5  # of so many of those one is also released, and its neighbour asked on its own too
 Stretch = tuple[AuditedEngine, int, int]  # an engine, the seed of a walk, and how many pairs of it
 Watch = Callable[[Sequence[Stretch]], Iterable[Stretch]]
 
@@ -136,7 +136,9 @@ def _engines(names: Sequence[str] | None) -> list[AuditedEngine]:
     unknown = [name for name in names or () if name not in ENGINES]
     if unknown:
         raise check.fail("audit_plan", "engines", f"be among {', '.join(ENGINES)}", unknown[0])
-    return [ENGINES[name] for name in (ENGINES if names is None else names)]
+    if names is None:
+        return [each for each in ENGINES.values() if not each.variant]
+    return [ENGINES[name] for name in names]
 
 
 @dataclass
@@ -217,7 +219,7 @@ class _Replay:
             return
         plan = self.audit.plan
         for number, (line, exact) in among.items():
-            moved = movements(line, exact, alone[number][1], plan.schema, plan.privacy.squared)[0]
+            moved = movements(line, exact, alone[number][1], plan.schema)[0]
             if moved.amount:
                 fault = "the engine counts a table otherwise than the same records among others"
                 self._violate(line, fault, max(place, 1), "0", _short(moved.amount))
@@ -267,13 +269,13 @@ class _Replay:
         after: dict[int, tuple[PlannedMeasurement, Exact]],
         pair: int,
     ) -> None:
-        schema, squared = self.audit.plan.schema, self.audit.plan.privacy.squared
+        schema = self.audit.plan.schema
         for place, record in enumerate(self.audit.lines):
             (_, one), (line, other) = before[place], after[place]
             if wrong := flaw(line, other, schema):
                 self._violate(line, wrong, pair)
                 continue
-            first, *rest = movements(line, one, other, schema, squared)
+            first, *rest = movements(line, one, other, schema)
             # keys are chosen, and records that fit are counted, by other records than a query counts
             alone = line.measurement.answer
             if step.nobody or (alone and line.measurement.scope.query in step.still):

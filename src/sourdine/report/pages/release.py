@@ -321,7 +321,6 @@ GAP = "\N{NO-BREAK SPACE}"
 
 
 def methods_section(record: Record, plan: ReleasePlan) -> Section:
-    privacy = plan.privacy
     unit = plan.unit
     used = columns_of(plan.queries, plan.schema)
     columns = plan.schema.columns
@@ -340,13 +339,14 @@ def methods_section(record: Record, plan: ReleasePlan) -> Section:
             f"as much as {unit.max_rows:,} {_several('record', unit.max_rows)} could weigh. What is beyond "
             "that is left out at random."
         )
-    law = "Gaussian" if privacy.squared else "Laplace"
+    kinds = [*dict.fromkeys("Gaussian" if line.squared else "Laplace" for line in plan.lines)]
+    law = f"{' or '.join(kinds)} distribution" + (", as the table below says," if kinds[1:] else "")
     chosen = bool(plan.choices)
     points += [
         "Groups are those of the declared keys, all of them, whether or not anybody is in them: which groups "
         "appear tells nothing."
         + (" Only of keys that were chosen privately, a key appears if enough have it." if chosen else ""),
-        f"Sums and counts are whole numbers of grid steps. Noise follows the {law} law on whole numbers and "
+        f"Sums and counts are whole numbers of grid steps. Noise follows the {law} on whole numbers and "
         "is drawn exactly. The budget is divided by the weights of the queries.",
         f"Intervals hold {percent(plan.confidence)} of the time, one at a time. They are about the noise "
         "alone: they do not hold sampling error (these people standing for others), nor values moved to a "

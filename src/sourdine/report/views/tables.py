@@ -68,7 +68,7 @@ def _plan(plan: ReleasePlan) -> View:
     )
     notes = (*((plan.warning,) if plan.warning else ()), *plan.notes)
     return View(
-        title=f"Plan at {plan.privacy.words} for each {plan.unit.name}; nothing is spent",
+        title=f"Plan at {plan.guarantee.words} for each {plan.unit.name}; nothing is spent",
         sections=(
             Section(title="", tables=(table,)),
             *((Section(title="Notes", points=notes),) if notes else ()),
@@ -86,7 +86,7 @@ def _release(release: TableRelease) -> View:
     names = ", ".join(query.name for query in release.plan.queries[:_FEW_KEYS])
     return release_view(
         release,
-        f"Release of {names}: {release.plan.privacy.words} for each {release.plan.unit.name}",
+        f"Release of {names}: {release.plan.guarantee.words} for each {release.plan.unit.name}",
         *_values(release.values),
         *(
             replace(each, title="Data quality")

@@ -30,7 +30,7 @@ from sourdine.frames.statistics.totals import MOST_GROUPS, Request, Totals
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables.answers.estimate import Reading
 from sourdine.tables.answers.noise import noise
-from sourdine.tables.privacy import Privacy
+from sourdine.tables.privacy import Allotment
 from sourdine.tables.quantiles.choice import MethodChoice
 
 EACH_RECORD = PrivacyUnit()
@@ -148,16 +148,10 @@ class Context:
     schema: Schema
     unit: PrivacyUnit
     neighbours: Neighbours
-    privacy: Privacy
     confidence: float
     near: bool = True
     size: float | None = None
     delta: Fraction = Fraction(0)
-
-    @property
-    def budget(self) -> str:
-        """What is divided among measurements."""
-        return "rho" if self.privacy.squared else "epsilon"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +160,8 @@ class PlannedMeasurement:
 
     `count` is how many groups a unit moves so far, where each group is asked on its own; `choice` is the
     method of quantiles, where there is one, and `picked` says that it was left to the plan. `wanted` is the
-    measurement that was asked for, where the plan took another in its place.
+    measurement that was asked for, where the plan took another in its place. `squared` says that it is paid
+    in rho, and not in epsilon.
     """
 
     measurement: "Measurement"
@@ -177,6 +172,7 @@ class PlannedMeasurement:
     choice: MethodChoice | None = None
     picked: bool = False
     wanted: "Measurement | None" = None
+    squared: bool = False
 
     @property
     def spend(self) -> Spend:
@@ -253,12 +249,14 @@ class Measurement(ABC):
         A unit moves at most `max_groups` groups, each by what `max_rows` records weigh.
         """
 
-    def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
+    def line(self, context: Context, allotment: Allotment, share: Fraction) -> PlannedMeasurement:
         """The least noise for how far a unit moves it."""
-        privacy = context.privacy
-        distance = self.distance(context.schema, context.unit, context.neighbours, privacy.squared)
-        mechanism = noise(distance, share * privacy.total, privacy.squared)
-        return PlannedMeasurement(measurement=self, mechanism=mechanism, distance=distance, share=share)
+        squared = allotment.squared
+        distance = self.distance(context.schema, context.unit, context.neighbours, squared)
+        mechanism = noise(distance, share * allotment.total, squared)
+        return PlannedMeasurement(
+            measurement=self, mechanism=mechanism, distance=distance, share=share, squared=squared
+        )
 
     def requests(self, source: Source, unit: PrivacyUnit) -> tuple[Request, ...]:
         """What the engine sums, if this can be summed in one pass with others."""

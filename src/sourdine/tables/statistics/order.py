@@ -29,6 +29,7 @@ from sourdine.tables.measurements.measurement import (
     expect,
     moved,
 )
+from sourdine.tables.privacy import Allotment
 from sourdine.tables.quantiles.choice import AUTO, NO_INTERVAL, Allowance, Tuning, chosen
 from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.quantiles.tree import BinTree, read_quantiles
@@ -149,19 +150,19 @@ class Order(Ordered):
         """Values that change in one group."""
         return Distance.hamming(unit.max_rows, neighbours=neighbours)
 
-    def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
+    def line(self, context: Context, allotment: Allotment, share: Fraction) -> PlannedMeasurement:
         """The method that is asked in each group on its own, or the tree that is taken for it.
 
         A unit changes up to `rows` values in each of up to `groups` groups. One that is replaced may leave a
         group and enter another, unless it may count in all of them: so each group is asked as if values come
         and go, and a value replaced counts as two (docs/guarantees/tables.md).
         """
-        schema, unit, privacy = context.schema, context.unit, context.privacy
+        schema, unit = context.schema, context.unit
         groups, places = self.groups(schema), self.width(schema) + 1
         moves = context.neighbours is Neighbours.REPLACE and groups > unit.max_groups
         allowance = Allowance(
-            budget=share * privacy.total,
-            squared=privacy.squared,
+            budget=share * allotment.total,
+            squared=allotment.squared,
             values=unit.max_rows * (2 if moves else 1),
             groups=min(unit.max_groups, groups),
         )
@@ -185,15 +186,16 @@ class Order(Ordered):
             tree = TreeCounts(
                 scope=self.scope, column=self.column, levels=self.levels, name=self.name, bins=bins
             )
-            return replace(tree.line(context, share), choice=choice, picked=picked, wanted=self)
+            return replace(tree.line(context, allotment, share), choice=choice, picked=picked, wanted=self)
         return PlannedMeasurement(
             measurement=self,
             mechanism=mechanism,
-            distance=self.distance(schema, unit, context.neighbours, privacy.squared),
+            distance=self.distance(schema, unit, context.neighbours, allotment.squared),
             share=share,
             count=allowance.groups,
             choice=choice,
             picked=picked,
+            squared=allotment.squared,
         )
 
     def check_source(self, source: Source) -> None:

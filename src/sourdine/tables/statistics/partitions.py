@@ -18,6 +18,7 @@ from sourdine.frames.statistics.partitions import KeyCounts, key_counts
 from sourdine.mechanisms import KeyNoise, PartitionThreshold
 from sourdine.tables.answers.estimate import Reading
 from sourdine.tables.measurements.measurement import Context, Exact, Measurement, PlannedMeasurement, expect
+from sourdine.tables.privacy import Allotment
 
 _BLOCK = 1 << 22  # keys that are decided on at once
 
@@ -38,18 +39,20 @@ class Partitions(Measurement):
         """A count of units changes by one."""
         return Distance.linf(1, neighbours=neighbours)
 
-    def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
+    def line(self, context: Context, allotment: Allotment, share: Fraction) -> PlannedMeasurement:
         """A unit counts once for each of at most `max_groups` keys."""
         minimum = max(context.schema.text(name).at_least or 1 for name in self.scope.open)
         mechanism = PartitionThreshold.within(
-            **{context.budget: share * context.privacy.total},
+            **{allotment.currency: share * allotment.total},
             delta=context.delta,
             keys=context.unit.max_groups,
             minimum=minimum,
             neighbours=context.neighbours,
         )
-        distance = self.distance(context.schema, context.unit, context.neighbours, context.privacy.squared)
-        return PlannedMeasurement(measurement=self, mechanism=mechanism, distance=distance, share=share)
+        distance = self.distance(context.schema, context.unit, context.neighbours, allotment.squared)
+        return PlannedMeasurement(
+            measurement=self, mechanism=mechanism, distance=distance, share=share, squared=allotment.squared
+        )
 
     def exact(
         self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()

@@ -31,6 +31,7 @@ from sourdine.tables.measurements.measurement import (
     Scope,
     expect,
 )
+from sourdine.tables.privacy import Allotment
 from sourdine.tables.statistics.base import Chart, Estimates, Example, Expected, Statistic, Style, grouped_by
 
 
@@ -67,7 +68,7 @@ class Ranked(GroupSums):
         """Counts of units change by one."""
         return Distance.linf(1, neighbours=neighbours)
 
-    def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
+    def line(self, context: Context, allotment: Allotment, share: Fraction) -> PlannedMeasurement:
         """Each group is asked on its own.
 
         A unit changes counts by one, in at most `groups` groups, all the same way when it is added or
@@ -77,14 +78,19 @@ class Ranked(GroupSums):
         replaced = neighbours is Neighbours.REPLACE
         groups = min(unit.max_groups * (2 if replaced else 1), self.outer_groups(schema))
         mechanism = TopK.within(
-            **{context.budget: share * context.privacy.total / groups},
+            **{allotment.currency: share * allotment.total / groups},
             candidates=MOST_CANDIDATES if self.scope.open else len(schema.keys(self.column)),
             k=self.k,
             monotone=not replaced,
         )
-        distance = self.distance(schema, unit, neighbours, context.privacy.squared)
+        distance = self.distance(schema, unit, neighbours, allotment.squared)
         return PlannedMeasurement(
-            measurement=self, mechanism=mechanism, distance=distance, share=share, count=groups
+            measurement=self,
+            mechanism=mechanism,
+            distance=distance,
+            share=share,
+            count=groups,
+            squared=allotment.squared,
         )
 
     def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Reading:
