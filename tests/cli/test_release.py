@@ -141,7 +141,7 @@ BAD = {
     "not a ledger": ('ledger = "people.ledger"', 'ledger = "people.csv"', "people.csv"),
     "another unit": ('unit = "person"', 'unit = "household"', "Name them alike"),
     "another relation": ("epsilon = 0.5", 'epsilon = 0.5\nneighbours = "replace"', "Declare neighbours ="),
-    "another filter": ("epsilon = 0.5", "epsilon = 0.5\ndelta = 1e-6", "Leave out the delta"),
+    "another filter": ("epsilon = 0.5", 'epsilon = 0.5\ndelta = 1e-6\nnoise = "gaussian"', "has one, with"),
 }
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from sourdine.audit.plans import PlanAudit, audit_plan
 from sourdine.audit.plans.engines import ENGINES
-from sourdine.audit.plans.random_columns import public_tables
-from sourdine.audit.plans.random_plans import KINDS, random_plan
+from tests.random_plans import KINDS, public_tables, random_plan
 
 PAIRS = 2_000  # of neighbours on DuckDB and on Polars, in all kinds of plans together
 OF_OTHERS = 500  # and on each other way in
