@@ -215,6 +215,32 @@ def test_a_store_put_back_from_a_backup_counts_nothing_twice(tmp_path: Path, wir
     store.close()
 
 
+def test_a_store_that_falls_behind_a_running_shuffler_counts_nothing_twice(
+    tmp_path: Path, wire: Wire
+) -> None:
+    """After a failover each batch was refused until the numbers of seals had caught up, and was lost."""
+    settings = shuffler(tmp_path, wire)
+    store = new_store(settings.store, SIGNED)
+    link = linked(settings, store)
+    add(store, 15)
+    store.close()
+    shutil.copy(tmp_path / "s.db", tmp_path / "replica")
+    store = open_store(settings.store)
+    for seed in (30, 60):
+        add(store, 20, seed)
+        assert pass_on(settings, store, today(), link) == 1
+    store.close()
+    assert wire.counted() == 55
+    shutil.copy(tmp_path / "replica", tmp_path / "s.db")
+    store = open_store(settings.store)
+    assert pass_on(settings, store, today(), link) == 0
+    add(store, 20, 90)
+    assert pass_on(settings, store, today(), link) == 1
+    assert wire.counted() == 75
+    assert (1, "repeated") not in wire.events()
+    store.close()
+
+
 def test_what_waited_for_a_batch_that_never_arrived_is_not_lost_by_a_restore(
     tmp_path: Path, wire: Wire
 ) -> None:

@@ -88,6 +88,16 @@ class CollectorLink:
         self.epoch: bytes | None = None
         self.delivered, self.failed = 0, 0
         self._missing: dict[str, int] = {}
+        self._sealed: dict[int, int] = {}
+
+    def is_behind(self, store: ReportStore, question: StoredQuestion) -> bool:
+        """Return whether a store has fewer seals of a question than this process has seen in it.
+
+        A server that failed over to a replica may lack the last ones, and has their reports waiting again.
+        """
+        before, now = self._sealed.get(question.number, 0), store.seals(question.number).seals
+        self._sealed[question.number] = now
+        return now < before
 
     def _post(self, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, str, bytes]:
         host, port = self._address.hostname or "", self._address.port
@@ -224,12 +234,17 @@ def pass_on(
     elif link.is_doubtful:
         with suppress(DeliveryFailed):  # then its time goes on, and it is asked again
             link.synchronise(store)
+    questions = store.questions()
+    if any(link.is_behind(store, question) for question in questions):
+        link.is_synchronised = False  # no report is taken until it is
+        link.synchronise(store)
     taken, failed = 0, None
-    for question in store.questions():
+    for question in questions:
         revisions = {version: each.announcement for version, each in store.revisions(question.number).items()}
         if not any(each.batch for each in revisions.values()):
             continue
-        seal_batches(store, question)
+        if seal_batches(store, question):
+            link.is_behind(store, question)
         closes = max(each.closes for each in revisions.values())
         # The first part of a seal brings the digests of its submissions. A later one that arrived without
         # them would be counted again from a store that is put back to before the seal.
