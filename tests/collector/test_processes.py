@@ -23,6 +23,7 @@ from benchmarks.collect.proxy import Fault
 from sourdine.cli.collect.serve import shared_key
 from sourdine.collector.blocks import recount
 from sourdine.collector.period import KeptPeriod
+from sourdine.collector.processes import raise_file_limit
 from sourdine.collector.settings import CollectorSettings, open_store
 from tests.collector.parts import WORK, announced, lines
 from tests.collector.wire import wired
@@ -173,3 +174,72 @@ def test_a_body_that_never_ends_is_cut_off_after_its_answer_too(tmp_path: Path) 
                     time.sleep(0.5)
             assert time.monotonic() - begin < 60
         assert post(address, lines(1)) == 201
+
+
+def connected(port: int, network: int, count: int) -> list[socket.socket]:
+    """Connections from an address of the loopback that begin a request and do not go on."""
+    made = []
+    for _ in range(count):
+        one = socket.create_connection(
+            ("127.0.0.1", port), timeout=30, source_address=(f"127.0.{network}.1", 0)
+        )
+        with suppress(OSError):  # the server may have cut it at once
+            one.sendall(b"POST")
+        made.append(one)
+    return made
+
+
+def asked(port: int, network: int, path: str) -> int:
+    """The status of a request from an address of the loopback."""
+    line = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode()
+    with socket.create_connection(
+        ("127.0.0.1", port), timeout=30, source_address=(f"127.0.{network}.1", 0)
+    ) as one:
+        one.sendall(line)
+        return int(one.recv(100).split()[1])
+
+
+def test_one_address_shuts_out_nobody_and_a_full_server_says_that_it_lives(tmp_path: Path) -> None:
+    """With 2,048 connections it gave everybody 503 for ten seconds."""
+    raise_file_limit()
+    with command(tmp_path) as (address, _):
+        port = int(address.reports.rpartition(":")[2])
+        flood = connected(port, 1, 2048)
+        assert asked(port, 2, "/v1/questions") == 200
+        for network in (3, 4, 5):
+            flood += connected(port, network, 512)
+        assert asked(port, 6, "/v1/questions") == 503
+        assert [asked(port, 6, path) for path in ("/health", "/ready")] == [200, 200]
+        for each in flood:
+            each.close()
+        assert asked(port, 6, "/v1/questions") == 200
+
+
+def forwarded(address: Address, *chains: str) -> list[int]:
+    """The statuses of reports that came through proxies, each of which appended an address."""
+
+    def send(chain: str) -> int:
+        headers = {"Idempotency-Key": secrets.token_hex(16), "Content-Type": "text/plain"}
+        request = urllib.request.Request(
+            f"{address.reports}/v1/questions/{WORK.fingerprint}/reports",
+            lines(1),
+            headers | {"X-Forwarded-For": chain},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as problem:
+            with problem:
+                return int(problem.code)
+
+    return [send(chain) for chain in chains]
+
+
+def test_the_address_that_the_proxy_wrote_counts_and_no_other(tmp_path: Path) -> None:
+    """A client may write any addresses before it; without --proxy the header is not read at all."""
+    own = [f"203.0.113.{k}, 198.51.100.9" for k in range(4)]
+    with command(tmp_path, "--rate", "0.01", "--proxy", "127.0.0.0/8") as (address, _):
+        assert forwarded(address, *own) == [201, 429, 429, 429]
+        assert forwarded(address, "198.51.100.10", "198.51.100.11") == [201, 201]
+    with command(tmp_path, "--rate", "0.01") as (address, _):
+        assert forwarded(address, *[f"198.51.100.{k}" for k in range(3)]) == [201, 429, 429]
