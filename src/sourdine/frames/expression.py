@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from sourdine.core.errors import InvalidParameter
 from sourdine.frames.cells.inside import CellsInside, held_number
 from sourdine.frames.cells.places import SMALL_SPAN, place, place_of
 from sourdine.frames.columns import LONGEST_KEY, Category, Column, Flag, Integer, Number, Real, Text, span
@@ -33,6 +34,7 @@ from sourdine.frames.expressions import (
 )
 from sourdine.frames.expressions.arithmetic import regrid
 from sourdine.frames.expressions.calendar import moment_at
+from sourdine.frames.expressions.joined import matched_name
 from sourdine.frames.expressions.tree import seconds_of
 from sourdine.frames.keys import values_of
 from sourdine.frames.schema import Schema
@@ -288,6 +290,13 @@ class TableCells:
             raw = self.dialect.text(self.dialect.quoted(name), self.types[name])
             return f"CASE WHEN {fit(raw, self.dialect)} THEN {raw} IN ({listed}) END"
         return f"({self._known(name)} IN ({listed}))"
+
+    def matched(self, join: str) -> str:
+        """Whether a record has a row in the public table of a join."""
+        name = matched_name(join)
+        if name not in self.types:
+            raise InvalidParameter(f"There is no public table '{join}' beside this table. Join it.")
+        return self.dialect.quoted(name)
 
     def _known(self, name: str) -> str:
         column = self.schema.columns[name]

@@ -22,6 +22,7 @@ from sourdine.frames.columns import Column
 from sourdine.frames.engines.dialect import Dialect
 from sourdine.frames.engines.engine import NOTHING, AnswerTable, SideTables, TableEngine
 from sourdine.frames.engines.types import Family, family, whole_in
+from sourdine.frames.expressions.joined import matched_name
 from sourdine.frames.opening import AS_IT_IS, check_alike, open_source
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
@@ -168,7 +169,7 @@ def open_joined(
     for name in keys:
         check_key(name, base.types[name])
     known = {name.casefold() for name in base.engine.names}
-    for name in brought:
+    for name in (*brought, *(matched_name(join.name) for join in joins)):
         if name.casefold() in known:
             raise InvalidParameter(
                 f"A join brings a column '{name}', and the table has one of that name. Rename one of them."
@@ -222,6 +223,7 @@ def _naming(join: Join) -> Iterator[None]:
 class _Public:
     """The rows of a public table by unique keys: pairs of a private column with its type, and their keys."""
 
+    join: str
     on: tuple[tuple[str, str], ...]
     keys: tuple[NDArray[Any], ...]
     columns: Mapping[str, NDArray[Any]]
@@ -245,6 +247,7 @@ class _Public:
                     "A record would count twice. Keep one row for each key."
                 )
         return cls(
+            join.name,
             on,
             tuple(
                 _array([each[place] for place in good], kind)
@@ -294,7 +297,8 @@ class Joined:
     @cached_property
     def types(self) -> Mapping[str, str]:
         """The types of the columns; those that are brought hold text."""
-        return {**self.base.types, **{name: "VARCHAR" for each in self.public for name in each.columns}}
+        brought = {name: "VARCHAR" for each in self.public for name in each.columns}
+        return {**self.base.types, **brought, **{matched_name(each.join): "BOOLEAN" for each in self.public}}
 
     @cached_property
     def name(self) -> str:
@@ -317,6 +321,9 @@ class Joined:
                 f"nullif(known_{i}.{quoted(f'public column {j}')}, '') AS {quoted(name)}"
                 for j, name in enumerate(each.columns)
             ]
+            # a key of the public table is never NULL, but a column that it brings may be
+            key = f"known_{i}.{quoted('public key 0')}"
+            added.append(f"({key} IS NOT NULL) AS {quoted(matched_name(each.join))}")
         hint = f"/*+ BROADCAST({', '.join(f'known_{i}' for i in range(len(self.public)))}) */"
         columns = ", ".join(["held.*", *added])
         return f"(SELECT {hint} {columns} FROM {self.base.name} AS held {' '.join(tables)})"

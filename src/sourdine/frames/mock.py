@@ -1,9 +1,12 @@
 """Made-up records: a table of declared columns, spread evenly, that holds nothing of the real one."""
 
+from collections.abc import Sequence
+
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.columns import Category, Column, Flag, Integer, Text
 from sourdine.frames.engines.closed import spilling_connection
 from sourdine.frames.expression import literal, quoted
+from sourdine.frames.expressions.joined import matched_name
 from sourdine.frames.opening import open_source
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
@@ -15,10 +18,11 @@ _ROWS = 10_000  # where no size is declared
 _MADE_UP = 12  # keys where nobody declared any
 
 
-def mock_source(schema: Schema, unit: PrivacyUnit, size: int | None) -> Source:
+def mock_source(schema: Schema, unit: PrivacyUnit, size: int | None, joins: Sequence[str] = ()) -> Source:
     """A made-up table: values spread evenly between their bounds, keys equally frequent, or made up.
 
-    It holds nothing of the real table, which is not opened.
+    It holds nothing of the real table, which is not opened. Of the public tables of `joins` all records have
+    a row.
 
     >>> schema = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}})
     >>> made = mock_source(schema, PrivacyUnit("person"), 3)
@@ -30,13 +34,14 @@ def mock_source(schema: Schema, unit: PrivacyUnit, size: int | None) -> Source:
     columns = [f"{_value(name, column)} AS {quoted(name)}" for name, column in names.items()]
     if unit.column is not None and unit.column not in names:
         columns.append(f"row_number // {unit.max_rows} AS {quoted(unit.column)}")
+    columns += [f"TRUE AS {quoted(matched_name(join))}" for join in joins]
     if not columns:
         raise InvalidParameter("There is no declared column to make up a table from. Declare one.")
     connection = spilling_connection()
     relation = connection.sql(
         f"SELECT {', '.join(columns)} FROM (SELECT range AS row_number FROM range({rows}))"
     )
-    others = [] if unit.column is None else [unit.column]
+    others = [*([] if unit.column is None else [unit.column]), *map(matched_name, joins)]
     return open_source(relation, schema, others)
 
 

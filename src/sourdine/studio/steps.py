@@ -377,7 +377,7 @@ class MockTable:
             for number, each in enumerate(noisy)
             if each.kind in BY_KIND and each.bounded and len(exact[number].keys) == len(each.keys)
         ]
-        source = computing(plan, mock_source(plan.schema, plan.unit, plan.size))
+        source = computing(plan, mock_source(plan.schema, plan.unit, plan.size, plan.joins))
         return cls(plan, source, tuple(exact), tuple(drawn))
 
     def serves(self, plan: ReleasePlan) -> bool:

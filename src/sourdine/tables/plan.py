@@ -16,7 +16,7 @@ from sourdine.core.text.notation import either, setting
 from sourdine.core.view import Viewable, figure_of
 from sourdine.frames.columns import kind_of
 from sourdine.frames.derived import DERIVED
-from sourdine.frames.expressions import Case, Expression, walk
+from sourdine.frames.expressions import Case, Expression, Matched, walk
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics.quality import all_cells
@@ -153,6 +153,14 @@ class ReleasePlan(Viewable):
                 f"{self.unit.name} alone has. Declare one, such as {setting('delta', 1e-6)}, or declare the "
                 "keys."
             )
+
+    @property
+    def joins(self) -> tuple[str, ...]:
+        """The public tables that some expression asks about: whether a record has a row in them."""
+        trees = (tree for query in self.queries for tree in (*query.where, *query.derived.values()))
+        return tuple(
+            dict.fromkeys(each.join for tree in trees for each in walk(tree) if isinstance(each, Matched))
+        )
 
     @cached_property
     def _parts(self) -> list[tuple[Measurement, Fraction]]:

@@ -436,7 +436,7 @@ def rehearse(plan: "ReleasePlan") -> "TableRelease":
     from sourdine.frames.mock import mock_source
     from sourdine.tables.release import _carry_out
 
-    return _carry_out(plan, mock_source(plan.schema, plan.unit, plan.size))
+    return _carry_out(plan, mock_source(plan.schema, plan.unit, plan.size, plan.joins))
 
 
 def described(queries: "Sequence[Query]") -> str:

@@ -54,25 +54,42 @@ def test_a_name_that_would_mean_two_things_is_not_given() -> None:
 @pytest.mark.parametrize("words", ["COUNT(*) BETWEEN 3 AND 20", "NOT (COUNT(*) < 3 OR COUNT(*) > 20)"])
 def test_rows_between_two_numbers_are_shown(words: str) -> None:
     having = ask(f"SELECT sex, COUNT(*) FROM t GROUP BY sex HAVING {words}").query.show.having
-    assert [(each.of, each.sign, each.value) for each in having] == [("count", ">=", 3), ("count", "<=", 20)]
+    assert [(part.of, part.sign, part.value) for each in having for part in each.filters] == [
+        ("count", ">=", 3),
+        ("count", "<=", 20),
+    ]
 
 
 @pytest.mark.parametrize(
-    "words",
-    ["COUNT(*) > 3 OR COUNT(*) < 2", "NOT (COUNT(*) > 3 AND sex = 'f')", "COUNT(*) NOT BETWEEN 1 AND 2"],
+    ("words", "clauses"),
+    {
+        "COUNT(*) > 3 OR COUNT(*) < 2": [["count > 3", "count < 2"]],
+        "NOT (COUNT(*) > 3 AND sex = 'f')": [["count <= 3", "sex <> f"]],
+        "COUNT(*) NOT BETWEEN 1 AND 2": [["count < 1", "count > 2"]],
+        "(COUNT(*) > 3 AND sex = 'f') OR n < 1": [["count > 3", "count < 1"], ["sex = f", "count < 1"]],
+        "sex IN ('f', 'm')": [["sex = f", "sex = m"]],
+        "COUNT(*) NOT IN (3, -1)": [["count <> 3"], ["count <> -1"]],
+    }.items(),
 )
-def test_other_choices_of_rows_are_refused_with_what_to_do(words: str) -> None:
-    with pytest.raises(InvalidParameter, match="choose among the rows of the answer") as refused:
-        ask(f"SELECT sex, COUNT(*) FROM t GROUP BY sex HAVING {words}")
+def test_rows_are_chosen_by_any_condition(words: str, clauses: list[list[str]]) -> None:
+    having = ask(f"SELECT sex, COUNT(*) AS n FROM t GROUP BY sex HAVING {words}").query.show.having
+    assert [[f"{part.of} {part.sign} {part.value}" for part in each.filters] for each in having] == clauses
+
+
+def test_what_having_cannot_compare_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="compares answers or keys with constants") as refused:
+        ask("SELECT sex, COUNT(*) FROM t GROUP BY sex HAVING COUNT(*) + 1")
     assert "^" in str(refused.value)
 
 
 def test_a_share_of_a_total_is_asked_for_by_a_window() -> None:
-    whole = ask("SELECT sex, COUNT(*) / SUM(COUNT(*)) OVER () AS part FROM t GROUP BY sex").query
+    present = "FROM t WHERE sex IS NOT NULL"
+    whole = ask(f"SELECT sex, COUNT(*) / SUM(COUNT(*)) OVER () AS part {present} GROUP BY sex").query
     assert [each.label for each in whole.compare] == ["share of count"]
     assert whole.show.names == {"share of count": "part"}
     within = (
-        "SELECT sex, region, 100.0 * SUM(pay) / SUM(SUM(pay)) OVER (PARTITION BY region) FROM t GROUP BY 1, 2"
+        "SELECT sex, region, 100.0 * SUM(pay) / SUM(SUM(pay)) OVER (PARTITION BY region) "
+        f"{present} GROUP BY 1, 2"
     )
     assert [each.label for each in ask(within).query.compare] == [
         "share of sum of pay by sex",

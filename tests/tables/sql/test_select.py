@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as some
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.tables.comparison.show import RowFilter
 from sourdine.tables.query import Query
 from sourdine.tables.sql import SqlQuestion, read_sql
 from tests.tables.sql.declared import TABLES
@@ -14,6 +15,10 @@ from tests.tables.sql.declared import TABLES
 
 def ask(table: str, sql: str) -> SqlQuestion:
     return read_sql(sql, TABLES[table])
+
+
+def _filters(query: Query) -> list[RowFilter]:
+    return [part for each in query.show.having for part in each.filters]
 
 
 def told(query: Query) -> dict[str, object]:
@@ -25,7 +30,7 @@ def told(query: Query) -> dict[str, object]:
         "derived": {name: tree.text for name, tree in query.derived.items()},
         "compare": [each.label for each in query.compare],
         "order": [("-" if each.descending else "") + each.of for each in query.show.order],
-        "having": [f"{each.of} {each.sign} {each.value}" for each in query.show.having],
+        "having": [f"{each.of} {each.sign} {each.value}" for each in _filters(query)],
         "limit": query.show.limit,
     }
     return {name: held for name, held in found.items() if held}
@@ -110,7 +115,7 @@ ANSWERED = {
     "SELECT r.region, AVG(p.income) FROM pums p JOIN regions r ON p.state = r.state GROUP BY r.region": {
         "ask": ["mean of income"],
         "by": ["region"],
-        "where": ["NOT (region IS NULL)"],
+        "where": ["MATCHED(regions)"],
     },
     "SELECT COUNT(DISTINCT device_id) AS n, region FROM crashes WHERE temperature > 55 GROUP BY region": {
         "ask": ["units"],
@@ -134,10 +139,29 @@ ANSWERED = {
     "SELECT REGR_SLOPE(income, age), REGR_INTERCEPT(income, age) FROM pums": {
         "ask": ["regression of income on age"]
     },
-    "SELECT SUM(weight * income) / SUM(weight) AS m FROM survey": {
-        "ask": ["weighted mean of income by weight"]
+    "SELECT SUM(weight * income) / SUM(weight) AS m FROM survey WHERE income IS NOT NULL": {
+        "ask": ["weighted mean of income by weight"],
+        "where": ["NOT (income IS NULL)"],
     },
-    "SELECT sex, educ, COUNT(*) FROM pums GROUP BY ROLLUP (sex, educ)": {"ask": ["sex by educ"]},
+    "SELECT SUM(weight * income) / SUM(weight) AS m FROM survey": {
+        "ask": ["sum of weight * income", "sum of weight"],
+        "derived": {"weight * income": "weight * income"},
+        "compare": ["sum of weight * income per sum of weight"],
+    },
+    "SELECT sex, educ, COUNT(*) FROM pums WHERE sex = 1 AND educ IS NOT NULL GROUP BY ROLLUP (sex, educ)": {
+        "ask": ["sex by educ"],
+        "where": ["sex IN (1)", "NOT (educ IS NULL)"],
+    },
+    "SELECT sex, COUNT(*) FROM pums WHERE sex >= 0 GROUP BY ROLLUP (sex)": {
+        "ask": ["sex by total"],
+        "where": ["sex IN (0, 1)"],
+    },
+    "SELECT DISTINCT sex FROM pums": {"ask": ["count"], "by": ["sex"], "having": ["count >= 1"]},
+    "SELECT educ AS e, COUNT(*) FROM pums GROUP BY e ORDER BY e": {
+        "ask": ["count"],
+        "by": ["educ"],
+        "order": ["educ"],
+    },
     "SELECT town FROM people GROUP BY town ORDER BY COUNT(*) DESC LIMIT 10": {"ask": ["top 10 of town"]},
     "select Sum(INCOME) / count(*) from PUMS where sex = 0 or not married = 1": {
         "ask": ["sum of income", "count"],
@@ -189,7 +213,20 @@ REFUSED = {
     "SELECT COUNT(*) FROM orders GROUP BY user_id": ("would be one customer", "user_id"),
     "SELECT AVG(user_id) FROM orders": ("COUNT(DISTINCT user_id)", "user_id"),
     "SELECT SUM(amount) OVER (ORDER BY order_date) FROM orders": ("one person could move many", "SUM"),
-    "SELECT DISTINCT sex FROM pums": ("which values occur", "sex"),
+    "SELECT STDDEV(income) FROM pums": ("STDDEV_POP", "STDDEV(income"),
+    "SELECT sex, COUNT(*) / SUM(COUNT(*)) OVER () FROM pums GROUP BY sex": ("WHERE sex IS NOT NULL", "COUNT"),
+    "SELECT sex, COUNT(*) FROM pums GROUP BY CUBE (sex, educ)": ("WHERE sex IS NOT NULL", "sex"),
+    "SELECT COALESCE(AVG(income), 0) FROM pums": ("no answer is missing", "COALESCE(AVG(income), 0"),
+    "SELECT WEEKDAY(order_date), COUNT(*) FROM orders GROUP BY 1": ("DAYNAME(x)", "WEEKDAY"),
+    "SELECT DISTINCT sex, COUNT(*) FROM pums GROUP BY sex, educ": ("several rows one", "sex"),
+    "SELECT CASE sex WHEN 0 THEN 'a' WHEN 1 THEN 'b' WHEN 0 THEN 'c' END, COUNT(*) FROM pums GROUP BY sex": (
+        "several keys",
+        "sex",
+    ),
+    "SELECT COUNT(*) FROM (SELECT sex AS state FROM pums) AS p JOIN regions ON p.state = regions.state": (
+        "another column",
+        "regions",
+    ),
     "SELECT COUNT(*) FROM pums WHERE age > (SELECT AVG(age) FROM pums)": ("computed from others", "AVG(age"),
     "SELECT COUNT(*) FROM pums QUALIFY 1 = 1": ("QUALIFY", "1"),
     "SELECT sex, COUNT(*) FROM pums GROUP BY sex ORDER BY income": ("what SELECT asks for", "income"),

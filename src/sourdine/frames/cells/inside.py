@@ -12,41 +12,12 @@ from sourdine.frames.columns import Integer, Number, Real, span
 from sourdine.frames.derived import DERIVED
 from sourdine.frames.engines.dialect import Dialect
 from sourdine.frames.engines.types import Family, family
-from sourdine.frames.expressions import (
-    Absolute,
-    Add,
-    All,
-    Case,
-    Ceiling,
-    Clamp,
-    ColumnValue,
-    Comparison,
-    Constant,
-    Divide,
-    Expression,
-    Floor,
-    Greatest,
-    InPeriod,
-    Least,
-    Multiply,
-    Negate,
-    Not,
-    PartOf,
-    Power,
-    RecordCells,
-    TimeBetween,
-    walk,
-)
+from sourdine.frames.expressions import Expression, RecordCells, may_be_missing, walk
 from sourdine.frames.schema import Schema
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.frames.times.moments import TimeInside, time_inside
 
 _MOST_PARTS = 64  # of an expression that is written twice
-_PRESENT = (
-    *(Absolute, Add, All, Ceiling, Clamp, Comparison, Constant, Divide, Floor, Greatest, InPeriod, Least),
-    *(Multiply, Negate, Not, PartOf, Power, TimeBetween),
-)
-"""What is never missing where none of its parts is."""
 
 
 def held_number(name: str, types: Mapping[str, str]) -> tuple[str, str]:
@@ -88,12 +59,8 @@ class CellsInside:
         return None if inside is None else inside.test
 
     def lacks(self, tree: Expression) -> bool:
-        """Whether an expression of such a record may be missing."""
-        if isinstance(tree, ColumnValue):
-            return self._test(tree.name) is None
-        if isinstance(tree, Case):
-            return tree.otherwise is None or any(map(self.lacks, tree.parts))
-        return not isinstance(tree, _PRESENT) or any(map(self.lacks, tree.parts))
+        """Return whether an expression of such a record may be missing."""
+        return may_be_missing(tree, lambda name: self._test(name) is None)
 
     def _number(self, name: str, column: Number) -> tuple[str, Number, str]:
         column_sql, kind = held_number(name, self.types)
@@ -142,3 +109,7 @@ class CellsInside:
     def among(self, name: str, keys: tuple[str | int | bool, ...]) -> str:
         """Whether a column of keys, a flag or a text holds one of some keys."""
         return self.cells.among(name, keys)
+
+    def matched(self, join: str) -> str:
+        """Whether a record has a row in the public table of a join."""
+        return self.cells.matched(join)

@@ -11,6 +11,7 @@ from sourdine.frames.expressions.form import (
     write_expression,
 )
 from sourdine.frames.expressions.functions import Absolute, Ceiling, Clamp, Floor, Logarithm, Power, Root
+from sourdine.frames.expressions.joined import Matched
 from sourdine.frames.expressions.keys import BinOf, Letters, Substring
 from sourdine.frames.expressions.kinds import (
     DayKind,
@@ -22,6 +23,7 @@ from sourdine.frames.expressions.kinds import (
     TruthKind,
 )
 from sourdine.frames.expressions.logic import All, AnyOf, Not
+from sourdine.frames.expressions.presence import columns_present, may_be_missing
 from sourdine.frames.expressions.tree import (
     ColumnValue,
     Constant,
@@ -63,6 +65,7 @@ __all__ = [
     "Letters",
     "Like",
     "Logarithm",
+    "Matched",
     "MomentKind",
     "Multiply",
     "Negate",
@@ -80,6 +83,8 @@ __all__ = [
     "TimePeriod",
     "TruthKind",
     "check_tree",
+    "columns_present",
+    "may_be_missing",
     "read_condition",
     "read_expression",
     "walk",

@@ -232,7 +232,9 @@ class Negate(OfOne):
 
     @property
     def text(self) -> str:
-        return f"-{enclosed(self.of)}"
+        text = enclosed(self.of)
+        # not --2, which begins a comment in SQL
+        return f"-({text})" if text.startswith("-") else f"-{text}"
 
     def kind(self, kinds: Kinds) -> Kind:
         kind_of_number = expect_number(self.of, kinds, "A sign")

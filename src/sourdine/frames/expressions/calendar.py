@@ -114,6 +114,23 @@ def name_of(period: TimePeriod, number: int) -> str:
             return f"{number:02}:00"
 
 
+def start_at(period: TimePeriod, number: int) -> datetime:
+    """Return when a period begins that is counted from that of 1970-01-01.
+
+    >>> start_at(TimePeriod.WEEK, 1), start_at(TimePeriod.MONTH, -1)
+    (datetime.datetime(1970, 1, 5, 0, 0), datetime.datetime(1969, 12, 1, 0, 0))
+    """
+    match period:
+        case TimePeriod.HOUR:
+            return moment_at(number * 3600)
+        case TimePeriod.DAY:
+            return moment_at(number * DAY)
+        case TimePeriod.WEEK:
+            return moment_at((number * 7 - 3) * DAY)
+    months = number * {TimePeriod.MONTH: 1, TimePeriod.QUARTER: 3, TimePeriod.YEAR: 12}[period]
+    return datetime(1970 + months // 12, months % 12 + 1, 1)
+
+
 def span_of(period: TimePeriod, first: int, last: int) -> tuple[int, int]:
     """The numbers of the first and the last period between two moments."""
     if period is TimePeriod.WEEKDAY:

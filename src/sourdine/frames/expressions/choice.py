@@ -13,6 +13,7 @@ from sourdine.frames.expressions.kinds import (
     Kind,
     MomentKind,
     NumberKind,
+    TextKind,
     TruthKind,
     check_size,
     coarse_enough,
@@ -56,6 +57,8 @@ def shared_kind(trees: Sequence[Expression], kinds: Kinds, owner: str) -> Kind:
         return MomentKind(min(first for first, _ in ends), max(last for _, last in ends))
     if all(isinstance(each, TruthKind) for each in all_kinds):
         return TruthKind()
+    if all(isinstance(each, TextKind) for each in all_kinds):
+        return TextKind()
     different = sorted({each.words if not isinstance(each, NumberKind) else "a number" for each in all_kinds})
     raise InvalidParameter(
         f"{owner} gives one thing out of several that must be alike, and they are {' and '.join(different)}. "
@@ -112,7 +115,8 @@ class Case(Expression):
         return () if self.otherwise is None else (self.otherwise,)
 
     @property
-    def _values(self) -> tuple[Expression, ...]:
+    def values(self) -> tuple[Expression, ...]:
+        """What it may be."""
         return (*(value for _, value in self.whens), *self._otherwise)
 
     @property
@@ -123,7 +127,7 @@ class Case(Expression):
     def kind(self, kinds: Kinds) -> Kind:
         for when, _ in self.whens:
             expect_truth(when, kinds, "CASE WHEN")
-        return shared_kind(self._values, kinds, "CASE")
+        return shared_kind(self.values, kinds, "CASE")
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
         kind = self.kind(kinds)

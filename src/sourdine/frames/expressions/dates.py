@@ -14,13 +14,29 @@ from sourdine.frames.expressions.calendar import (
     DatePart,
     TimePeriod,
     day_at,
+    moment_at,
     names_of,
+    number_of,
     span_of,
+    start_at,
 )
 from sourdine.frames.expressions.kinds import DayKind, KeyKind, Kind, MomentKind, NumberKind
-from sourdine.frames.expressions.tree import ColumnValue, Expression, Kinds, OfOne, RecordCells, enclosed
+from sourdine.frames.expressions.logic import All, Not
+from sourdine.frames.expressions.tree import (
+    ColumnValue,
+    Constant,
+    Expression,
+    Kinds,
+    OfOne,
+    RecordCells,
+    days_of,
+    enclosed,
+    seconds_of,
+)
+from sourdine.frames.expressions.truths import Comparison
 
 _NEEDS_TIME = (TimePeriod.HOUR, TimePeriod.HOUR_OF_DAY, DatePart.HOUR, DatePart.MINUTE)
+_CUT = (TimePeriod.WEEKDAY, TimePeriod.HOUR_OF_DAY)
 _SECONDS = {"days": DAY, "hours": 3600, "minutes": 60, "seconds": 1}
 
 
@@ -61,8 +77,9 @@ class InPeriod(OfOne):
 
     @property
     def text(self) -> str:
-        if self.period in (TimePeriod.WEEKDAY, TimePeriod.HOUR_OF_DAY):
-            return f"{self.period.upper()}({self.of.text})"
+        if self.period in _CUT:
+            name = "DAYNAME" if self.period is TimePeriod.WEEKDAY else self.period.upper()
+            return f"{name}({self.of.text})"
         return f"DATE_TRUNC('{self.period}', {self.of.text})"
 
     @property
@@ -90,6 +107,34 @@ class InPeriod(OfOne):
         low, _ = span_of(self.period, first, last)
         number = _numbered(self.period, self.of, time_kind, cells, kinds)
         return f"({number})" if low == 0 else f"({number} - ({low}))"
+
+
+def compare_period(left: InPeriod, sign: str, at: date, kinds: Kinds) -> Expression:
+    """Return the comparison of the start of a period with a date or time, as one of the time in it.
+
+    A period begins before a moment if the date lies before the first period that begins at it or later:
+    DATE_TRUNC('month', x) < '2024-02-10' is x < '2024-03-01'.
+    """
+    if left.period in _CUT:
+        raise InvalidParameter(f"'{left.text}' is no date. Compare it with one of its names.")
+    of_days = isinstance(expect_time(left.of, kinds, left.text), DayKind)
+    seconds = seconds_of(at) if isinstance(at, datetime) else days_of(at) * DAY
+    number = number_of(left.period, seconds)
+    try:
+        starts = [start_at(left.period, each) for each in (number, number + 1)]
+    except (OverflowError, ValueError):
+        raise InvalidParameter("A date in a comparison lies between the years 1 and 9998.") from None
+    exact = starts[0] == moment_at(seconds)
+
+    def bound(sign: str, at: int) -> Comparison:
+        start = starts[at - number]
+        return Comparison(left.of, sign, Constant(start.date() if of_days else start))
+
+    if sign in ("=", "<>"):
+        among = All((bound(">=", number if exact else number + 1), bound("<", number + 1)))
+        return among if sign == "=" else Not(among)
+    first = number if exact and sign in ("<", ">=") else number + 1
+    return bound("<" if sign in ("<", "<=") else ">=", first)
 
 
 def _days(tree: Expression, kind: DayKind | MomentKind, cells: RecordCells, kinds: Kinds) -> str:

@@ -20,6 +20,7 @@ from sourdine.frames.expressions.calendar import DatePart, TimePeriod
 from sourdine.frames.expressions.choice import Case, Coalesce, Greatest, Least, NullIf
 from sourdine.frames.expressions.dates import InPeriod, PartOf, TimeBetween
 from sourdine.frames.expressions.functions import Absolute, Ceiling, Clamp, Floor, Logarithm, Power, Root
+from sourdine.frames.expressions.joined import Matched
 from sourdine.frames.expressions.keys import BinOf, Letters, Substring
 from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.expressions.logic import All, AnyOf, Not
@@ -54,7 +55,7 @@ _SIGNS = {"equal": "=", "not_equal": "<>", "less": "<", "at_most": "<=", "greate
 _LETTERS = {"upper": "UPPER", "lower": "LOWER"}
 _UNITS = ("days", "hours", "minutes", "seconds")
 _CONSTANTS = ("text", "date", "datetime", "number", "truth")
-_OTHERS = ("clamp", "power", "bins", "substring", "in", "like", "between", "case", "column")
+_OTHERS = ("clamp", "power", "bins", "substring", "in", "like", "between", "case", "column", "matched")
 WORDS = (
     *_TWO,
     *_ONE,
@@ -111,6 +112,8 @@ def _expression(word: str, content: Any, rest: dict[str, Any]) -> Expression:
             f"In an expression '{word}' stands alone, and here is '{next(iter(rest))}' beside it. "
             "Write one expression inside the other."
         )
+    if word == "matched":
+        return Matched(*_texts([content]))
     if word in _CONSTANTS or word == "column":
         return _constant(word, content)
     if word in _ONE:
@@ -314,6 +317,7 @@ _WRITERS: dict[type[Expression], Callable[[Any], object]] = {
         **({} if each.otherwise is None else {"else": write_expression(each.otherwise)}),
     },
     ColumnValue: lambda each: each.name,
+    Matched: lambda each: {"matched": each.join},
     Constant: lambda each: _constant_form(each.value),
 }
 

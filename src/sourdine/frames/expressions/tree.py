@@ -65,6 +65,9 @@ class RecordCells(Protocol):
     def among(self, name: str, keys: tuple[str | int | bool, ...]) -> str:
         """Whether a column of keys, a flag or a text holds one of some keys."""
 
+    def matched(self, join: str) -> str:
+        """Whether a record has a row in the public table of a join."""
+
 
 class Expression(ABC):
     """Something computed of one record.

@@ -245,8 +245,10 @@ class Among(OfOne, Truth):
         if isinstance(kind, KeyKind):
             places = sorted({kind.keys.index(key) for key in known})
             return f"({self.of.sql(cells, kinds)} IN ({', '.join(map(str, places))}))"
-        named = sorted({bool(key) for key in known})
         sql = self.of.sql(cells, kinds)
+        if isinstance(kind, TextKind):
+            return f"({sql} IN ({', '.join(map(cells.dialect.literal, known))}))"
+        named = sorted({bool(key) for key in known})
         return (
             f"(({sql}) = {cells.dialect.literal(named[0])})"
             if len(named) == 1
@@ -296,11 +298,11 @@ class Like(OfOne, Truth):
         return f"({cells.dialect.matches(value, self._regex)})"
 
     def _fitting(self, kind: KeyKind) -> list[int]:
-        return [
-            place
-            for place, key in enumerate(kind.keys)
-            if re.fullmatch(self._regex, str(key), re.DOTALL) is not None
-        ]
+        return [place for place, key in enumerate(kind.keys) if self.fits(str(key))]
+
+    def fits(self, text: str) -> bool:
+        """Return whether a text is as the pattern says."""
+        return re.fullmatch(self._regex, text, re.DOTALL) is not None
 
     def possible(self, kinds: Kinds) -> frozenset[bool]:
         kind = self.of.kind(kinds)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Schema
-from sourdine.tables.comparison.show import RowFilter, Show
+from sourdine.tables.comparison.show import RowFilter, RowKeys, Show
 from sourdine.tables.comparison.steps import AnswerChange, AnswerFormula, AnswerShare, AnswerStep
 from sourdine.tables.statistics import Statistic
 
@@ -66,8 +66,15 @@ class QuerySteps:
                     f"The query '{self.query}' shows its rows by '{name}', which has other rows than "
                     f"'{self.ask[0].label}'. Ask for it in a query of its own."
                 )
+        if self.show.order or self.show.hides:
+            for label, other in rows.items():
+                if (other.columns, other.keys) != (first.columns, first.keys):
+                    raise InvalidParameter(
+                        f"The query '{self.query}' sorts or hides the rows of '{self.ask[0].label}', and "
+                        f"'{label}' has other rows. Ask for it in a query of its own."
+                    )
         self._check_names(tuple(rows), first.columns)
-        for each in self.show.having:
+        for each in self.show.filters:
             self._check_filter(each, each.of in rows, schema)
 
     @property
@@ -156,8 +163,15 @@ class QuerySteps:
                 "same."
             )
 
-    def _check_filter(self, each: RowFilter, answer: bool, schema: Schema) -> None:
+    def _check_filter(self, each: RowFilter | RowKeys, answer: bool, schema: Schema) -> None:
         """Refuse to compare numbers with texts."""
+        if isinstance(each, RowKeys):
+            if answer or not set(each.keys) <= set(schema.keys(each.of)):
+                raise InvalidParameter(
+                    f"The query '{self.query}' shows rows by keys that '{each.of}' does not declare. Use "
+                    "some of its keys."
+                )
+            return
         if not answer and each.of not in schema.columns:
             return  # keys that a statistic adds
         keys = () if answer or schema.open([each.of]) else schema.keys(each.of)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from sourdine.tables.answers.row_intervals import IntervalKind, SelectedIntervals
 from sourdine.tables.answers.selection import LinearNoise
-from sourdine.tables.comparison.show import Show
+from sourdine.tables.comparison.show import RowFilter, Show
 from sourdine.tables.comparison.steps import AnswerStep
 
 _ABOVE = (">", ">=")
@@ -46,20 +46,27 @@ def selected_intervals(
     ranked: set[int] = set()
     if limited:
         ranked = set().union(*(read_off[each.of] for each in show.order if each.of in read_off))
-    filters = [each for each in show.having if each.of in read_off]
+    filters = [each for each in show.having if any(part.of in read_off for part in each.filters)]
     found: dict[str, SelectedIntervals] = {}
     for label in rows:
         if not (show.having or limited):
             continue
-        own = [each for each in filters if read_off[each.of] & read_off[label]]
+        own = [
+            each
+            for each in filters
+            if any(read_off.get(part.of, set()) & read_off[label] for part in each.filters)
+        ]
         if not own and not read_off[label] & ranked:
             found[label] = SelectedIntervals(kind=IntervalKind.USUAL)
             continue
         noise, floor = noises.get(label, (None, None))
-        alone = not read_off[label] & ranked and all(each.of == label and each.sign in _ABOVE for each in own)
+        above = tuple(
+            each for each in own if isinstance(each, RowFilter) and each.of == label and each.sign in _ABOVE
+        )
+        alone = not read_off[label] & ranked and len(above) == len(own)
         # without a floor an interval of Laplace noise may have no lower end, since its tail has no memory
         if alone and noise is not None and noise.known and (noise.normal or floor is not None):
-            found[label] = SelectedIntervals(kind=IntervalKind.CONDITIONAL, filters=tuple(own), floor=floor)
+            found[label] = SelectedIntervals(kind=IntervalKind.CONDITIONAL, filters=above, floor=floor)
         else:
             found[label] = SelectedIntervals(kind=IntervalKind.SIMULTANEOUS, keys=most[label])
     return found

@@ -16,7 +16,7 @@ from sourdine.tables.answers.answer import Answer
 from sourdine.tables.answers.estimate import GroupEstimate
 
 Sign = Literal["=", "<>", "<", "<=", ">", ">="]
-_TESTS: Mapping[str, Callable[[Any, Any], Any]] = {
+COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "<>": operator.ne,
     "<": operator.lt,
@@ -26,6 +26,8 @@ _TESTS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
+ValuesOf = Callable[[str, object], NDArray[Any]]
+"""The values of an answer or a column for each row, as they compare with a constant."""
 MOST_TERMS = 64  # of HAVING, and of ORDER BY
 _FARTHEST = 10**100
 
@@ -44,22 +46,65 @@ class RowFilter(Declared):
             raise ValueError("it must be a number up to 1e100 in size")
         return value
 
+    @property
+    def filters(self) -> tuple["RowFilter", ...]:
+        """The comparisons in it."""
+        return (self,)
+
     def keeps(self, values: Any) -> Any:
         """Which of these values it keeps."""
-        return _TESTS[self.sign](values, self.value)
+        return COMPARE[self.sign](values, self.value)
+
+    def test(self, values_of: ValuesOf) -> NDArray[np.bool_]:
+        """Which rows it keeps."""
+        return np.asarray(self.keeps(values_of(self.of, self.value)), dtype=bool)
+
+
+class RowKeys(Declared):
+    """Rows whose key is one of a list. `of` is a column that is grouped by, of declared keys."""
+
+    of: str
+    keys: tuple[str | int | bool, ...]
+
+    @property
+    def filters(self) -> tuple[RowFilter, ...]:
+        """The comparisons in it: none is of an answer."""
+        return ()
+
+    def test(self, values_of: ValuesOf) -> NDArray[np.bool_]:
+        """Which rows it keeps."""
+        keys = set(self.keys)
+        return np.array([key in keys for key in values_of(self.of, "").tolist()], dtype=bool)
+
+
+class AnyFilter(Declared):
+    """Rows that at least one of some filters keeps."""
+
+    any: tuple[RowFilter | RowKeys, ...] = Field(min_length=1, max_length=MOST_TERMS)
+
+    @property
+    def filters(self) -> tuple[RowFilter, ...]:
+        """The comparisons in it."""
+        return tuple(part for each in self.any for part in each.filters)
+
+    def test(self, values_of: ValuesOf) -> NDArray[np.bool_]:
+        """Which rows it keeps."""
+        kept: NDArray[np.bool_] = np.any([each.test(values_of) for each in self.any], axis=0)
+        return kept
 
 
 class RowOrder(Declared):
-    """Rows by an answer or a key; keys are in their declared order."""
+    """Rows by an answer or a key; keys are in their declared order, or by letters and size."""
 
     of: str
     descending: bool = False
+    by_value: bool = Field(default=False, exclude_if=lambda value: not value)
 
 
 class Show(Declared):
     """Which rows are shown, in which order, and how many at most; `names` are what answers are called."""
 
-    having: tuple[RowFilter, ...] = Field(default=(), max_length=MOST_TERMS)
+    having: tuple[RowFilter | RowKeys | AnyFilter, ...] = Field(default=(), max_length=MOST_TERMS)
     order: tuple[RowOrder, ...] = Field(default=(), max_length=MOST_TERMS)
     limit: int | None = Field(default=None, ge=1, le=1 << 40)
     names: Mapping[str, str] = Field(default_factory=dict, exclude_if=lambda names: not names)
@@ -70,9 +115,16 @@ class Show(Declared):
         return as_tuples(rows, "having", "order")
 
     @property
+    def filters(self) -> tuple[RowFilter | RowKeys, ...]:
+        """Every filter of HAVING, also those of which one is enough."""
+        return tuple(
+            part for each in self.having for part in (each.any if isinstance(each, AnyFilter) else (each,))
+        )
+
+    @property
     def uses(self) -> tuple[str, ...]:
         """The answers and the columns that it looks at."""
-        return (*(each.of for each in self.having), *(each.of for each in self.order))
+        return (*(each.of for each in self.filters), *(each.of for each in self.order))
 
     @property
     def hides(self) -> bool:
@@ -104,9 +156,11 @@ class Show(Declared):
     def _rows(self, answers: Mapping[str, Answer], first: Answer) -> NDArray[np.int64]:
         rows = np.arange(len(first.keys))
         for each in self.having:
-            rows = rows[each.keeps(_values(each.of, answers, first, each.value)[rows])]
+            rows = rows[each.test(lambda of, like: _values(of, answers, first, like))[rows]]
         for order in reversed(self.order):
-            sort_values = _values(order.of, answers, first)[rows]
+            sort_values = _values(order.of, answers, first, "" if order.by_value else 0)[rows]
+            if order.by_value or sort_values.dtype == bool:  # which numpy does not negate
+                sort_values = np.unique(sort_values, return_inverse=True)[1]
             places = np.argsort(sort_values, kind="stable")
             if order.descending:  # what is alike stays as it was
                 places = np.argsort(-sort_values, kind="stable")

@@ -295,21 +295,33 @@ class AnswerFormula(AnswerStep):
 
     kind: Literal["formula"] = "formula"
     factor: int | float = Field(default=1, ge=-MOST_FACTOR, le=MOST_FACTOR)
-    power: int = Field(default=1, ge=1, le=8)
+    power: int = Field(default=1, ge=-1, le=8)
     offset: int | float = Field(default=0, ge=-MOST_FACTOR, le=MOST_FACTOR)
     name: str | None = Field(default=None, max_length=200)
+    whole: Literal["floor", "ceil", "nearest"] | None = Field(
+        default=None, exclude_if=lambda value: value is None
+    )
 
     @by_hand
     def __init__(
-        self, of: str, *, factor: float = 1, power: int = 1, offset: float = 0, name: str | None = None
+        self,
+        of: str,
+        *,
+        factor: float = 1,
+        power: int = 1,
+        offset: float = 0,
+        name: str | None = None,
+        whole: Literal["floor", "ceil", "nearest"] | None = None,
     ) -> None:
-        fields = {"factor": factor, "power": power, "offset": offset, "name": name}
+        fields = {"factor": factor, "power": power, "offset": offset, "name": name, "whole": whole}
         declare(super().__init__, "AnswerFormula", of=of, **fields)
 
     @model_validator(mode="after")
     def _stated(self) -> "AnswerFormula":
         if self.factor == 0:
             raise ValueError("its factor must not be 0, which tells nothing")
+        if self.power == 0:
+            raise ValueError("its power must not be 0, which tells nothing")
         return self
 
     @property
@@ -318,20 +330,39 @@ class AnswerFormula(AnswerStep):
             return self.name
         raised = self.of if self.power == 1 else f"({self.of})^{self.power}"
         scaled = raised if self.factor == 1 else f"{self.factor:g} * {raised}"
-        return scaled if self.offset == 0 else f"{scaled} + {self.offset:g}"
+        if self.power < 0:
+            scaled = f"{self.factor:g} / {self.of}"
+        moved = scaled if self.offset == 0 else f"{scaled} + {self.offset:g}"
+        return moved if self.whole is None else f"{_WHOLE[self.whole][0]}({moved})"
 
     def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
         source = answers[self.of]
+        raised = _reciprocal(source.estimate) if self.power < 0 else source.estimate
         value, *ends = (
-            self.offset + self.factor * each**self.power
-            for each in (source.estimate.value, source.estimate.lower, source.estimate.upper)
+            self.offset + self.factor * each ** max(self.power, 1)
+            for each in (raised.value, raised.lower, raised.upper)
         )
         lower, upper = np.minimum(*ends), np.maximum(*ends)
         if self.power % 2 == 0:  # which is least at 0
             turn = (source.estimate.lower < 0) & (source.estimate.upper > 0)
             lower = np.where(turn, np.minimum(lower, self.offset), lower)
             upper = np.where(turn & (self.factor < 0), np.maximum(upper, self.offset), upper)
+        if self.whole is not None:  # which never turns the order of two numbers
+            value, lower, upper = map(_WHOLE[self.whole][1], (value, lower, upper))
         return self._like(source, GroupEstimate(value, lower, upper), measure=self.label)
+
+
+_WHOLE: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "floor": ("FLOOR", np.floor),
+    "ceil": ("CEIL", np.ceil),
+    "nearest": ("ROUND", np.rint),
+}
+
+
+def _reciprocal(of: GroupEstimate) -> GroupEstimate:
+    """Return 1 / value; the interval has no ends where the value may be 0."""
+    one = np.ones_like(of.value)
+    return ratio(GroupEstimate(one, one, one), of, independent=True)
 
 
 STEPS: tuple[type[AnswerStep], ...] = (

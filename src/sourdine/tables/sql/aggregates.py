@@ -3,10 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Literal
 
 from sqlglot import exp
 
-from sourdine.frames.expressions import All, Case, ColumnValue, Constant, Expression, IsMissing, Multiply, Not
+from sourdine.frames.expressions import (
+    All,
+    Case,
+    ColumnValue,
+    Constant,
+    Expression,
+    Matched,
+    Multiply,
+    walk,
+)
 from sourdine.tables.comparison.steps import (
     AnswerDifference,
     AnswerFormula,
@@ -16,7 +26,7 @@ from sourdine.tables.comparison.steps import (
 )
 from sourdine.tables.sql.constants import number_of
 from sourdine.tables.sql.record import SqlRecords
-from sourdine.tables.sql.terms import Term, has_aggregate, plain_number, scaled, without_factor
+from sourdine.tables.sql.terms import Term, has_aggregate, is_float, plain_number, scaled, without_factor
 from sourdine.tables.statistics import (
     Correlation,
     Count,
@@ -32,17 +42,19 @@ from sourdine.tables.statistics import (
     WeightedMean,
 )
 
-_BY_N = "divides by the number of records, and not by one less"
 _OF_COLUMN: Mapping[type[exp.Expr], Callable[[str], Statistic]] = {
     exp.Sum: Sum,
     exp.Avg: Mean,
     exp.VariancePop: Variance,
-    exp.Variance: Variance,
     exp.StddevPop: StdDev,
-    exp.Stddev: StdDev,
-    exp.StddevSamp: StdDev,
 }
-_OF_SAMPLES = (exp.Variance, exp.Stddev, exp.StddevSamp, exp.CovarSamp)
+_OF_SAMPLES = {
+    exp.Variance: "VAR_POP",
+    exp.Stddev: "STDDEV_POP",
+    exp.StddevSamp: "STDDEV_POP",
+    exp.CovarSamp: "COVAR_POP",
+}
+_WHOLE = (exp.DType.INT, exp.DType.BIGINT, exp.DType.INT128)
 _EXTREMES = (exp.Min, exp.Max, exp.ArgMin, exp.ArgMax)
 _QUANTILES = (exp.Median, exp.PercentileCont, exp.PercentileDisc, exp.Quantile, exp.WithinGroup)
 
@@ -60,6 +72,7 @@ class Aggregates:
     levels: dict[str, set[float]] = field(default_factory=dict)
     keys: Sequence[str] = ()  # what is grouped by
     alone: bool = False  # a single aggregate is asked for
+    written: dict[str, str] = field(default_factory=dict)  # keys as the question has them
     alias: str = ""  # what the aggregate that is being read is called
 
     def name(self, tree: Expression) -> str:
@@ -92,9 +105,17 @@ class Aggregates:
             text.only(node, "this")
             return self.term(node.this)
         if isinstance(node, exp.Cast) and has_aggregate(node.this):
-            if not node.args["to"].is_type(*exp.DataType.NUMERIC_TYPES):
-                raise text.refuse(node, "Answers are numbers. Leave the cast out.")
-            return self.term(node.this)  # as they are
+            text.only(node, "this", "to", "_type")
+            if is_float(node):
+                return self.term(node.this)
+            if node.args["to"].this not in _WHOLE:
+                raise text.refuse(node, "Answers are numbers. Cast them to DOUBLE, INTEGER or BIGINT.")
+            return self._rounded(node.this, "nearest")
+        if isinstance(node, exp.Floor | exp.Ceil):
+            text.only(node, "this")
+            return self._rounded(node.this, "floor" if isinstance(node, exp.Floor) else "ceil")
+        if isinstance(node, exp.Coalesce):
+            return self._coalesced(node)
         if isinstance(node, exp.Neg):
             return scaled(self.term(node.this), Fraction(-1))
         if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
@@ -134,6 +155,11 @@ class Aggregates:
                 return scaled(term, one)
             turned = scaled(term, Fraction(-1)) if isinstance(node, exp.Sub) else term
             return replace(turned, offset=turned.offset + one)
+        if isinstance(node, exp.Div) and one is not None:
+            if one == 0:
+                raise text.refuse(node, "This is 0 whatever the answer is. Leave it out.")
+            self.alias = ""
+            return self._stepped(AnswerFormula(self.label(right), factor=plain_number(one), power=-1))
         if isinstance(node, exp.Div):
             return self._ratio(left, right, node)
         if isinstance(node, exp.Sub):
@@ -167,12 +193,46 @@ class Aggregates:
         text.only(total, "this")
         named = [self._key_named(each) for each in parts]
         others = [key for key in self.keys if key not in named]
+        self.check_present(others, node)
         if parts and len(others) != 1:
             raise text.refuse(
                 parts[0], "PARTITION BY names what is grouped by, all but one: its keys share a total."
             )
         self.alias = ""
         return AnswerShare(self.label(top), column=others[0] if parts else None)
+
+    def check_present(self, keys: Sequence[str], node: exp.Expr) -> None:
+        """Refuse a total over groups one of which, that of a missing key, is not measured."""
+        for key in keys:
+            tree = self.derived.get(key, ColumnValue(key))
+            if self.records.lacks(tree):
+                written = self.written.get(key, tree.text)
+                more = ""
+                if any(isinstance(each, Matched) for each in walk(tree)):
+                    more = "".join(f" AND {name} IS NOT NULL" for name in tree.columns)
+                raise self.records.text.refuse(
+                    node,
+                    f"Records that lack {written} belong to the total, and to no group that is measured. "
+                    f"Write WHERE {written} IS NOT NULL{more}, or declare what a missing one counts as.",
+                )
+
+    def _rounded(self, node: exp.Expr, whole: Literal["floor", "ceil", "nearest"]) -> Term:
+        """An answer as a whole number."""
+        self.alias = ""
+        return self._stepped(AnswerFormula(self.label(node), whole=whole))
+
+    def _coalesced(self, node: exp.Coalesce) -> Term:
+        """COALESCE(SUM(x), 0): a sum of nothing is 0 here in any case."""
+        self.records.text.only(node, "this", "expressions")
+        counts = isinstance(node.this.unnest(), exp.Count | exp.CountIf)
+        zero = [number_of(each) for each in node.expressions] == [0]
+        if counts or (zero and isinstance(_unfiltered(node.this), exp.Sum)):
+            return self.term(node.this)
+        raise self.records.text.refuse(
+            node,
+            "Noise hides whether a group has any values, so no answer is missing. Leave COALESCE out; the "
+            "interval of a group with hardly any is as wide as the bounds.",
+        )
 
     def _key_named(self, node: exp.Expr) -> str:
         """What is grouped by that a word of PARTITION BY means."""
@@ -206,9 +266,8 @@ class Aggregates:
         if not isinstance(product, Multiply) or weight not in (product.left, product.right):
             return None
         value = product.right if product.left == weight else product.left
-        self.notes.append(
-            f"records that lack {weight.text} or {value.text} are left out of both sums of the weighted mean"
-        )
+        if self.records.lacks(value):
+            return None  # the weight of a record without a value is in the sum of weights alone
         return WeightedMean(self.name(value), self.name(weight))
 
     def _share(self, top: exp.Expr, bottom: exp.Expr) -> Statistic | None:
@@ -262,17 +321,21 @@ class Aggregates:
             raise text.refuse(
                 node, f"This is the value of one record. Ask for a quantile, such as {quantile}."
             )
+        if kind in _OF_SAMPLES:
+            raise text.refuse(
+                node,
+                f"This divides by one less than the number of records. Write {_OF_SAMPLES[kind]}, which "
+                "divides by their number.",
+            )
         if kind in _OF_COLUMN:
             text.only(node, "this")
             if isinstance(node.this, exp.Distinct):
                 raise text.refuse(
                     node, "DISTINCT is not answered here: whether a value occurs may depend on one record."
                 )
-            self._noted(node)
             return self._ask(_OF_COLUMN[kind](self.name(records.read(node.this))))
-        if isinstance(node, exp.Corr | exp.CovarPop | exp.CovarSamp):
+        if isinstance(node, exp.Corr | exp.CovarPop):
             text.only(node, "this", "expression")
-            self._noted(node)
             pair = self.name(records.read(node.this)), self.name(records.read(node.expression))
             return self._ask(Correlation(*pair) if isinstance(node, exp.Corr) else Covariance(*pair))
         if isinstance(node, exp.RegrSlope | exp.RegrIntercept):
@@ -294,10 +357,6 @@ class Aggregates:
             )
         raise text.refuse(node, "This would show records. Group by it, or ask for an aggregate of it.")
 
-    def _noted(self, node: exp.Expr) -> None:
-        if isinstance(node, _OF_SAMPLES):
-            self.notes.append(f"{node.key.upper()} {_BY_N}")
-
     def _count(self, node: exp.Count) -> str:
         text = self.records.text
         text.only(node, "this", "big_int")
@@ -306,7 +365,7 @@ class Aggregates:
         counted = _counted(node)
         if counted is None:
             return self._ask(Count())
-        present = Not(IsMissing(self.records.read(counted)))
+        present = self.records.has_value(counted)
         if self.alone:
             self.conditions.append(present)
             return self._ask(Count())
@@ -350,7 +409,7 @@ class Aggregates:
             self.records.text.only(inner, "this", "big_int")
             if (counted := _counted(inner)) is not None:
                 parts = condition.of if type(condition) is All else (condition,)
-                condition = All((*parts, Not(IsMissing(self.records.read(counted)))))
+                condition = All((*parts, self.records.has_value(counted)))
             return self._ask(Sum(self._indicator(condition)))
         if isinstance(inner, exp.Sum | exp.Avg):
             self.records.text.only(inner, "this")
@@ -380,6 +439,11 @@ class Aggregates:
         levels |= {float(each) for each in numbers if each is not None}
         # several levels of a column are one statistic, which is dearer than one and cheaper than several
         return self._ask(Quantiles(column, sorted(levels)))
+
+
+def _unfiltered(node: exp.Expr) -> exp.Expr:
+    node = node.unnest()
+    return node.this if isinstance(node, exp.Filter) else node
 
 
 def _counted(node: exp.Expr) -> exp.Expr | None:

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -18,13 +18,16 @@ from sourdine.frames.expressions import (
     Coalesce,
     Comparison,
     Constant,
+    DatePart,
     DayKind,
     Expression,
     InPeriod,
     IsMissing,
+    KeyKind,
     Kinds,
     Letters,
     Like,
+    Matched,
     MomentKind,
     Not,
     NumberKind,
@@ -34,8 +37,10 @@ from sourdine.frames.expressions import (
     TimeBetween,
     TimePeriod,
     check_tree,
+    may_be_missing,
 )
-from sourdine.frames.expressions.dates import parse_time
+from sourdine.frames.expressions.dates import compare_period, parse_time
+from sourdine.tables.comparison.show import COMPARE
 from sourdine.tables.sql.constants import number_of, value_of
 from sourdine.tables.sql.text import SqlText
 from sourdine.tables.sql.vocabulary import (
@@ -47,6 +52,7 @@ from sourdine.tables.sql.vocabulary import (
     SIGNS,
     TIME_UNITS,
     TIMES,
+    TURNED,
     UNARY,
     VARIADIC,
 )
@@ -61,7 +67,27 @@ class SqlRecords:
     kinds: Kinds
     tables: frozenset[str] = frozenset()
     unit: str | None = None
-    brought: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    brought: Mapping[str, Mapping[str, Expression]] = field(default_factory=dict)
+    matched: Mapping[tuple[str, str], Matched] = field(default_factory=dict)
+    present: frozenset[Expression] = frozenset()
+    lacking: frozenset[str] = frozenset()
+
+    def lacks(self, tree: Expression) -> bool:
+        """Return whether an expression may be missing in a record that counts."""
+        match tree:
+            case Case(((Matched() as matched, value),), None) if matched in self.present:
+                return self.lacks(value)
+        return Not(IsMissing(tree)) not in self.present and may_be_missing(tree, self.lacking.__contains__)
+
+    def has_value(self, node: exp.Expr) -> Expression:
+        """The condition that a node has a value; that of a public table's key is a match."""
+        column = node.unnest()
+        if isinstance(column, exp.Column):
+            matched = self.matched.get((column.table.casefold(), column.name.casefold()))
+            if matched is not None:
+                self.check_table(column)
+                return matched
+        return Not(IsMissing(self.read(node)))
 
     def column(self, node: exp.Column) -> Expression:
         """The column of a name; capitals matter only where two names differ by them alone."""
@@ -74,7 +100,7 @@ class SqlRecords:
             names = self.brought[table.casefold()]
             if name.casefold() not in names:
                 raise self.text.refuse(node, f"The public table '{table}' brings no column '{name}'.")
-            name = names[name.casefold()]
+            return names[name.casefold()]
         if name in self.columns:
             return self.columns[name]
         like = [each for each in self.columns if each.casefold() == name.casefold()]
@@ -121,6 +147,8 @@ class SqlRecords:
             return self._read(node.this)
         if isinstance(node, exp.Literal | exp.Boolean):
             return Constant(value_of(node))
+        if isinstance(node, exp.Neg) and (number := number_of(node)) is not None:
+            return Constant(number)
         if kind in SIGNS:
             return self._compared(node)
         if isinstance(node, exp.And | exp.Or):
@@ -158,10 +186,18 @@ class SqlRecords:
                 node, "Nothing equals NULL, nor differs from it. Write IS NULL or IS NOT NULL."
             )
         left, right = self._dated(self._read(node.this), self._read(node.expression))
-        sign = SIGNS[type(node)]
+        return self._compare(left, SIGNS[type(node)], right)
+
+    def _compare(self, left: Expression, sign: str, right: Expression) -> Expression:
+        """Compare two values as SQL does: dates with dates, and keys with those that are declared."""
         if isinstance(left, Constant):
             left, right = right, left
-            sign = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(sign, sign)
+            sign = TURNED.get(sign, sign)
+        if isinstance(left, InPeriod) and (at := _date_of(right)) is not None:
+            return compare_period(left, sign, at, self.kinds)
+        kind = left.kind(self.kinds)
+        if isinstance(kind, KeyKind) and isinstance(right, Constant) and sign not in ("=", "<>"):
+            return _ordered_keys(left, kind, sign, right)
         # a key is told apart from others as the declaration has it
         keys = isinstance(right, Constant) and not isinstance(right.value, date)
         if sign in ("=", "<>") and keys and not _is_number(left, self.kinds):
@@ -182,6 +218,19 @@ class SqlRecords:
             return Constant(parse_time(tree.value, isinstance(kind, MomentKind)))
         return tree
 
+    def _unlike(self, node: exp.Expr) -> Expression:
+        """IS DISTINCT FROM, for which NULL is like NULL, and its opposite."""
+        self.text.only(node, "this", "expression")
+        for one, other in ((node.this, node.expression), (node.expression, node.this)):
+            if _is_null(one):
+                lacks = IsMissing(self._read(other))
+                return lacks if isinstance(node, exp.NullSafeEQ) else Not(lacks)
+        left, right = self._dated(self._read(node.this), self._read(node.expression))
+        alike: Expression = Coalesce((self._compare(left, "=", right), Constant(False)))
+        if not (isinstance(left, Constant) or isinstance(right, Constant)):
+            alike = AnyOf((alike, All((IsMissing(left), IsMissing(right)))))
+        return alike if isinstance(node, exp.NullSafeEQ) else Not(alike)
+
     def _joined(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "expression")
         make = All if isinstance(node, exp.And) else AnyOf
@@ -195,8 +244,8 @@ class SqlRecords:
         tree, low, high = (self._read(node.args[name]) for name in ("this", "low", "high"))
         return All(
             (
-                Comparison(tree, ">=", self._date_like(low, tree)),
-                Comparison(tree, "<=", self._date_like(high, tree)),
+                self._compare(tree, ">=", self._date_like(low, tree)),
+                self._compare(tree, "<=", self._date_like(high, tree)),
             )
         )
 
@@ -212,21 +261,25 @@ class SqlRecords:
         tree = self._read(node.this)
         if not all(isinstance(each, Constant) for each in keys):
             raise self.text.refuse(node, "IN takes a list of constants. Write OR for others.")
-        if isinstance(tree.kind(self.kinds), DayKind | MomentKind):
-            return AnyOf(tuple(Comparison(tree, "=", self._date_like(each, tree)) for each in keys))
+        if isinstance(tree.kind(self.kinds), DayKind | MomentKind) or any(
+            isinstance(tree, InPeriod) and _date_of(each) is not None for each in keys
+        ):
+            return AnyOf(tuple(self._compare(tree, "=", self._date_like(each, tree)) for each in keys))
         return Among(tree, tuple(each.value for each in keys))  # type: ignore[attr-defined]
 
     def _like(self, node: exp.Expr) -> Expression:
-        self.text.only(node, "this", "expression")
+        self.text.only(node, "this", "expression", "negate")
         if not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
             raise self.text.refuse(node, "LIKE takes a pattern in quotes.")
-        return Like(self._read(node.this), node.expression.name)
+        like = Like(self._read(node.this), node.expression.name)
+        return Not(like) if node.args.get("negate") else like
 
     def _is(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "expression")
-        tree = self._read(node.this)
         if isinstance(node.expression, exp.Null):
-            return IsMissing(tree)
+            present = self.has_value(node.this)
+            return present.of if isinstance(present, Not) else Not(present)
+        tree = self._read(node.this)
         if isinstance(node.expression, exp.Boolean):
             like = tree if node.expression.this else Not(tree)
             return Coalesce((like, Constant(False)))
@@ -292,7 +345,12 @@ class SqlRecords:
         unit = node.args["unit"].name.lower()
         if unit not in tuple(TimePeriod):
             raise self.text.refuse(node, "A period is hour, day, week, month, quarter or year.")
-        return InPeriod(self._read(node.this), TimePeriod(unit))
+        return InPeriod(self._time(node.this, cut=unit != "hour"), TimePeriod(unit))
+
+    def _time(self, node: exp.Expr, *, cut: bool) -> Expression:
+        """Read a date or time; where its day is enough, also one that was cast to a date."""
+        tree = self._read(node)
+        return tree.of if cut and isinstance(tree, InPeriod) and tree.period is TimePeriod.DAY else tree
 
     def _extract(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "expression")
@@ -301,7 +359,8 @@ class SqlRecords:
     def _part(self, node: exp.Expr, name: str, of: exp.Expr) -> Expression:
         if name.upper() not in DATE_PARTS:
             raise self.text.refuse(node, f"A part of a date is one of {', '.join(DATE_PARTS)}.")
-        return PartOf(self._read(of), DATE_PARTS[name.upper()])
+        part = DATE_PARTS[name.upper()]
+        return PartOf(self._time(of, cut=part not in (DatePart.HOUR, DatePart.MINUTE)), part)
 
     def _date_difference(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this", "expression", "unit", "date_part_boundary")
@@ -326,6 +385,10 @@ class SqlRecords:
             raise self.text.refuse(node, "The start and the length of a part are whole numbers, written out.")
         return Substring(self._read(node.this), int(start), int(length))
 
+    def _weekday(self, node: exp.Expr) -> Expression:
+        self.text.only(node, "this")
+        return InPeriod(self._time(node.this, cut=True), TimePeriod.WEEKDAY)
+
     def _letters(self, node: exp.Expr) -> Expression:
         self.text.only(node, "this")
         return Letters(self._read(node.this), "UPPER" if isinstance(node, exp.Upper) else "LOWER")
@@ -335,7 +398,9 @@ class SqlRecords:
         self.text.only(node, "this", "expressions")
         name, arguments = node.name.upper(), node.expressions
         if name == "WEEKDAY" and len(arguments) == 1:
-            return InPeriod(self._read(arguments[0]), TimePeriod.WEEKDAY)
+            raise self.text.refuse(
+                node, "Databases count weekdays from unlike days. Write DAYNAME(x) or ISODOW(x)."
+            )
         if name == "HOUR_OF_DAY" and len(arguments) == 1:
             return InPeriod(self._read(arguments[0]), TimePeriod.HOUR_OF_DAY)
         if name == "DATE_PART" and len(arguments) == 2 and isinstance(arguments[0], exp.Literal):
@@ -347,6 +412,8 @@ _SPECIAL: Mapping[type[exp.Expr], Callable[[SqlRecords, Any], Expression]] = {
     exp.Between: SqlRecords._between,
     exp.In: SqlRecords._among,
     exp.Like: SqlRecords._like,
+    exp.NullSafeEQ: SqlRecords._unlike,
+    exp.NullSafeNEQ: SqlRecords._unlike,
     exp.Is: SqlRecords._is,
     exp.Case: SqlRecords._case,
     exp.If: SqlRecords._if,
@@ -358,10 +425,36 @@ _SPECIAL: Mapping[type[exp.Expr], Callable[[SqlRecords, Any], Expression]] = {
     exp.DateDiff: SqlRecords._date_difference,
     exp.Substring: SqlRecords._substring,
     exp.Left: SqlRecords._substring,
+    exp.Dayname: SqlRecords._weekday,
     exp.Upper: SqlRecords._letters,
     exp.Lower: SqlRecords._letters,
     exp.Anonymous: SqlRecords._named,
 }
+
+
+def _date_of(tree: Expression) -> date | None:
+    """Return the date or time that a constant is, or that its text reads as."""
+    if not isinstance(tree, Constant):
+        return None
+    found: object = tree.value
+    if isinstance(found, str):
+        try:
+            found = datetime.fromisoformat(found) if len(found) >= len("2024-12-31") else None
+        except ValueError:
+            return None
+        if isinstance(found, datetime) and (found.microsecond or found.tzinfo is not None):
+            return None
+    return found if isinstance(found, date) else None
+
+
+def _ordered_keys(of: Expression, kind: KeyKind, sign: str, constant: Constant) -> Expression:
+    """The comparison of a key with a constant by letters or size: which declared keys fulfil it is known."""
+    value = constant.value
+    fits = isinstance(value, str) == isinstance(kind.keys[0], str) and not isinstance(value, bool | date)
+    if not fits:
+        raise InvalidParameter(f"'{of.text}' is one of {kind.words}. Compare it with a key of theirs.")
+    keys = tuple(key for key in kind.keys if COMPARE[sign](key, value))
+    return Among(of, keys) if keys else Not(Among(of, kind.keys))
 
 
 def _is_null(node: exp.Expr) -> bool:

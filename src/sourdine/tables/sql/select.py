@@ -7,8 +7,23 @@ from sqlglot import exp
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.escaping import tame
-from sourdine.frames.expressions import Case, ColumnValue, Expression, KeyKind, TimeBetween, walk
-from sourdine.tables.comparison.show import EVERYTHING, Show
+from sourdine.frames.expressions import (
+    Among,
+    Case,
+    ColumnValue,
+    Constant,
+    DayKind,
+    Expression,
+    InPeriod,
+    KeyKind,
+    MomentKind,
+    TimeBetween,
+    TimePeriod,
+    walk,
+)
+from sourdine.frames.expressions.keys import OfKey
+from sourdine.frames.times.dates import Date
+from sourdine.tables.comparison.show import EVERYTHING, RowFilter, Show
 from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.query import Query
 from sourdine.tables.sql.aggregates import Aggregates, is_aggregate
@@ -19,6 +34,7 @@ from sourdine.tables.statistics import Contingency, Quantiles, Statistic, Top
 
 _SELECT = (
     "expressions",
+    "distinct",
     "from_",
     "joins",
     "where",
@@ -89,13 +105,11 @@ class _Reader(ShownRows):
     def question(self, select: exp.Select, name: str) -> SqlQuestion:
         """The query of the outermost SELECT."""
         for word, sentence in {
-            "distinct": "DISTINCT would show which values occur. Group by the column and ask for COUNT(*).",
             "windows": "Records would be computed from others, so that one person could move many.",
             "qualify": "QUALIFY looks at other records. Leave it out.",
         }.items():
             if select.args.get(word):
-                # DISTINCT has no place of its own in the text, and may stand before nothing
-                place = next(iter(select.expressions), select) if word == "distinct" else select.args[word]
+                place = select.args[word]
                 raise self.text.refuse(place if isinstance(place, exp.Expr) else select, sentence)
         self.text.only(select, *_SELECT)
         for star in select.find_all(exp.Star):  # EXCLUDE and REPLACE
@@ -113,18 +127,61 @@ class _Reader(ShownRows):
         ]
         self._check_items(items)
         aggregates.alone = sum(map(is_aggregate, select.walk())) == 1
+        distinct = self._distinct(select, items)
         keys, rolled = self._keys(select.args.get("group"), items, aggregates)
+        if distinct and not select.args.get("group"):
+            keys = [self._key(each, items, aggregates) for each, _ in items]
+        if select.args.get("distinct") and not distinct:
+            self._check_distinct(select, items, [*keys, *rolled], aggregates)
+        keys = list(dict.fromkeys(keys))
         aggregates.keys = keys
         if (top := self._top(select, items, keys, aggregates)) is not None:
             return self._query(name, scope, aggregates, (top,))
         labels, shown = self._labels(items, [*keys, *rolled], aggregates)
         if rolled:
             return self._query(name, scope, aggregates, (self._table(rolled, aggregates, select),))
+        self.shown = shown
         show = self.show(select, items, labels, keys, aggregates)
+        if distinct:
+            show = self._occurring(select, show, aggregates)
         if not aggregates.statistics:
             raise self.text.refuse(select.expressions[0], "Ask for an aggregate too, such as COUNT(*).")
         by = tuple(shown.get(each, each) for each in keys)
         return self._query(name, scope, aggregates, tuple(aggregates.statistics.values()), by=by, show=show)
+
+    def _distinct(self, select: exp.Select, items: Sequence[tuple[exp.Expr, str]]) -> bool:
+        """Return whether keys that occur are asked for: SELECT DISTINCT without an aggregate."""
+        distinct = select.args.get("distinct")
+        if not distinct:
+            return False
+        self.text.only(distinct)
+        return not any(_computed(node) for node, _ in items) and not select.args.get("group")
+
+    def _check_distinct(
+        self,
+        select: exp.Select,
+        items: Sequence[tuple[exp.Expr, str]],
+        keys: Sequence[str],
+        aggregates: Aggregates,
+    ) -> None:
+        """Refuse DISTINCT where rows may be alike: where a key that is grouped by is not shown."""
+        trees = [aggregates.records.read(node) for node, _ in items if not _computed(node)]
+        for key in keys:
+            if aggregates.derived.get(key, ColumnValue(key)) not in trees:
+                raise self.text.refuse(
+                    select.expressions[0], f"DISTINCT may make several rows one. Show '{key}' too."
+                )
+
+    def _occurring(self, select: exp.Select, show: Show, aggregates: Aggregates) -> Show:
+        """The keys that some record has, as far as noise tells."""
+        if select.args.get("having"):
+            raise self.text.refuse(select.args["having"], "HAVING goes with GROUP BY.")
+        label = aggregates.label(exp.Count(this=exp.Star()))
+        aggregates.notes.append(
+            "DISTINCT shows the keys whose noisy count is at least 1, with their counts: noise may show a "
+            "key that does not occur, and hide one of a few records"
+        )
+        return show.model_copy(update={"having": (RowFilter(of=label, sign=">=", value=1),)})
 
     def _check_items(self, items: Sequence[tuple[exp.Expr, str]]) -> None:
         for node, _ in items:
@@ -146,13 +203,15 @@ class _Reader(ShownRows):
             raise self.text.refuse(group, "Name what to group by.")
         rolled: list[str] = []
         keys: list[str] = []
+        sets = 0
         for each in group.expressions:
             if isinstance(each, exp.Rollup | exp.Cube):
                 rolled += [self._key(part, items, aggregates) for part in each.expressions]
+                sets += 1
             else:
                 keys.append(self._key(each, items, aggregates))
-        if rolled and keys:
-            raise self.text.refuse(group, "ROLLUP and CUBE are asked for alone. Put all columns into it.")
+        if rolled and (keys or sets > 1):
+            raise self.text.refuse(group, "ROLLUP or CUBE is asked for alone. Put all columns into it.")
         return keys, rolled
 
     def _key(self, node: exp.Expr, items: Sequence[tuple[exp.Expr, str]], aggregates: Aggregates) -> str:
@@ -171,7 +230,18 @@ class _Reader(ShownRows):
             alias = next((name for each, name in items if each == node and name), "")
         if node.find(exp.AggFunc):
             raise self.text.refuse(node, "An aggregate is not known before records are grouped.")
-        return self._named(aggregates.records.read(node), alias, aggregates)
+        tree = aggregates.records.read(node)
+        column = self.table.schema.columns.get(tree.name) if isinstance(tree, ColumnValue) else None
+        kind = tree.kind(self.kinds)
+        if isinstance(kind, MomentKind) or (isinstance(kind, DayKind) and not _by_day(column)):
+            if isinstance(kind, MomentKind):
+                raise self.text.refuse(
+                    node, "Times are grouped by periods. Write DATE_TRUNC('hour', x), or another period."
+                )
+            tree = InPeriod(tree, TimePeriod.DAY)
+        key = self._named(tree, alias, aggregates)
+        aggregates.written[key] = node.sql(dialect="duckdb")
+        return key
 
     def _named(self, tree: Expression, alias: str, aggregates: Aggregates) -> str:
         """What an expression to group by is called: as in AS, unless a column is called so."""
@@ -195,7 +265,8 @@ class _Reader(ShownRows):
             if isinstance(node, exp.Literal | exp.Boolean):
                 continue
             tree = aggregates.records.read(node)
-            known = [each for each in keys if aggregates.derived.get(each, ColumnValue(each)) == tree]
+            days = InPeriod(tree, TimePeriod.DAY)
+            known = [each for each in keys if aggregates.derived.get(each, ColumnValue(each)) in (tree, days)]
             if known:
                 continue
             whose = [each for each in keys if tree.columns == (each,)]
@@ -212,10 +283,16 @@ class _Reader(ShownRows):
     def _shown(self, node: exp.Expr, tree: Expression, key: str, alias: str, aggregates: Aggregates) -> str:
         """A function of a key, which takes its place if it tells all keys apart."""
         kind, before = tree.kind(self.kinds), ColumnValue(key).kind(self.kinds)
+        one_to_one = isinstance(tree, OfKey) or _renames(tree, key)
         if not (
-            isinstance(kind, KeyKind) and isinstance(before, KeyKind) and len(kind.keys) == len(before.keys)
+            isinstance(kind, KeyKind)
+            and isinstance(before, KeyKind)
+            and len(kind.keys) == len(before.keys)
+            and one_to_one
         ):
-            raise self.text.refuse(node, f"This makes several keys of '{key}' one. Group by it instead.")
+            raise self.text.refuse(
+                node, f"This may make several keys of '{key}' one, or leave some out. Group by it instead."
+            )
         return self._named(tree, alias, aggregates)
 
     def _top(
@@ -254,8 +331,10 @@ class _Reader(ShownRows):
                 raise self.text.refuse(
                     select.args[word], f"{word.upper()} does not go with ROLLUP and CUBE here."
                 )
-        aggregates.notes.append("every sum over some of the columns is shown")
-        return Contingency(rolled)
+        group = select.args["group"]
+        aggregates.check_present(rolled, group)
+        # as in SQL, ROLLUP(a, b) has the sums over b and over both, and CUBE(a, b) those over a too
+        return Contingency(rolled, rolled=len(rolled) == 1 or group.find(exp.Rollup) is not None)
 
     def _notes(self, aggregates: Aggregates) -> Iterator[str]:
         """What is computed otherwise than somebody may think."""
@@ -301,6 +380,27 @@ def _widest(statistics: Sequence[Statistic]) -> tuple[Statistic, ...]:
     """Of quantiles of a column the last, which has the levels of all."""
     last = {each.column: each for each in statistics if isinstance(each, Quantiles)}
     return tuple(each for each in statistics if not isinstance(each, Quantiles) or last[each.column] is each)
+
+
+def _by_day(column: object) -> bool:
+    """Return whether the groups of a column of dates are single days."""
+    return isinstance(column, Date) and column.period is TimePeriod.DAY
+
+
+def _renames(tree: Expression, key: str) -> bool:
+    """Return whether CASE gives each key a name: as many as there are, each in a WHEN of its own."""
+    if not isinstance(tree, Case) or tree.otherwise is not None:
+        return False
+    named = [
+        (when.keys[0], value.value)
+        for when, value in tree.whens
+        if isinstance(when, Among)
+        and when.of == ColumnValue(key)
+        and len(when.keys) == 1
+        and isinstance(value, Constant)
+    ]
+    distinct = len({key for key, _ in named}) == len({value for _, value in named}) == len(named)
+    return len(named) == len(tree.whens) and distinct
 
 
 def _computed(node: exp.Expr) -> bool:

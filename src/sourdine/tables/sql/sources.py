@@ -5,7 +5,17 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sourdine.frames.expressions import All, ColumnValue, Expression, IsMissing, Kinds, Not
+from sourdine.frames.derived import DERIVED
+from sourdine.frames.expressions import (
+    All,
+    Case,
+    ColumnValue,
+    Expression,
+    Kinds,
+    Matched,
+    columns_present,
+    may_be_missing,
+)
 from sourdine.frames.joins import Join
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
@@ -30,7 +40,8 @@ class RecordScope:
     columns: Mapping[str, Expression]
     where: tuple[Expression, ...] = ()
     tables: frozenset[str] = frozenset()
-    brought: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    brought: Mapping[str, Mapping[str, Expression]] = field(default_factory=dict)
+    matched: Mapping[tuple[str, str], Matched] = field(default_factory=dict)
 
 
 class Sources:
@@ -53,7 +64,23 @@ class Sources:
             tables=scope.tables,
             unit=self.table.unit.column,
             brought=scope.brought,
+            matched=scope.matched,
+            present=frozenset(scope.where),
+            lacking=self._lacking(scope),
         )
+
+    def _lacking(self, scope: RecordScope) -> frozenset[str]:
+        """Return the columns that may be missing in a record that counts."""
+        columns = self.table.schema.columns
+
+        def lacks(name: str) -> bool:
+            column = columns[name]
+            if isinstance(column, DERIVED):
+                return may_be_missing(column.expression, lacks)
+            return getattr(column, "missing", "drop") == "drop"
+
+        present: set[str] = set().union(*map(columns_present, scope.where))
+        return frozenset(name for name in columns if name not in present and lacks(name))
 
     def scope(self, select: exp.Select) -> RecordScope:
         """The records of a SELECT, after WHERE."""
@@ -147,20 +174,43 @@ class Sources:
             raise self.text.refuse(node, "A public table is joined by JOIN or LEFT JOIN, on its key.")
         self._check_key(scope, node, join)
         alias = (target.alias or target.name).casefold()
-        where = scope.where
-        if side != "LEFT":  # a record without a match is left out
-            where = (*where, Not(IsMissing(ColumnValue(join.columns[0]))))
-        names = {name.casefold(): name for name in join.columns}
-        names |= {theirs.casefold(): ours for ours, theirs in join.on}
+        left, matched = side == "LEFT", Matched(join.name)
+        declared = self.table.schema.columns
+        own = {name: scope.columns.get(name, ColumnValue(name)) for name in (ours for ours, _ in join.on)}
+        # a record without a match has NULL there, whatever missing cells of the column count as
+        brought: dict[str, Expression] = {
+            name: Case(((matched, ColumnValue(name)),))
+            if left and getattr(declared.get(name), "missing", "drop") != "drop"
+            else ColumnValue(name)
+            for name in join.columns
+        }
+        names = {name.casefold(): tree for name, tree in brought.items()}
+        names |= {
+            theirs.casefold(): Case(((matched, own[ours]),)) if left else own[ours]
+            for ours, theirs in join.on
+        }
+        known = {name: tree for name, tree in brought.items() if name in declared}
         return replace(
             scope,
-            where=where,
+            columns={
+                **known,
+                **{
+                    name: tree
+                    for name, tree in scope.columns.items()
+                    if tree != ColumnValue(name) or name not in known
+                },
+            },
+            where=scope.where if left else (*scope.where, matched),
             tables=scope.tables | {alias},
             brought={**scope.brought, alias: names},
+            matched={**scope.matched, **{(alias, theirs.casefold()): matched for _, theirs in join.on}},
         )
 
     def _check_key(self, scope: RecordScope, node: exp.Join, join: Join) -> None:
         """The columns that are compared must be those that are declared."""
+        for ours, _ in join.on:
+            if scope.columns.get(ours, ColumnValue(ours)) != ColumnValue(ours):
+                raise self.text.refuse(node, f"'{ours}' is another column here. Join on that of the table.")
         wanted = {frozenset((ours.casefold(), theirs.casefold())) for ours, theirs in join.on}
         columns = set()
         if using := node.args.get("using"):

@@ -9,6 +9,8 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.tables.comparison.steps import MOST_FACTOR
 from sourdine.tables.sql.constants import number_of
 
+_FLOATS = (exp.DType.DOUBLE, exp.DType.FLOAT)
+
 
 @dataclass(frozen=True)
 class Term:
@@ -28,7 +30,7 @@ class Term:
 def without_factor(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
     """An aggregate without a number that it is multiplied by, as in COUNT(*) * 1.0."""
     node = node.unnest()
-    if isinstance(node, exp.Cast) and has_aggregate(node.this):
+    if is_float(node) and has_aggregate(node.this):
         return without_factor(node.this)
     if isinstance(node, exp.Mul):
         for one, other in ((node.this, node.expression), (node.expression, node.this)):
@@ -36,6 +38,11 @@ def without_factor(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
                 inner, factor = without_factor(other)
                 return inner, factor * number
     return node, Fraction(1)
+
+
+def is_float(node: exp.Expr) -> bool:
+    """Return whether a node casts to floating-point numbers, which answers are."""
+    return isinstance(node, exp.Cast) and node.args["to"].this in _FLOATS
 
 
 def scaled(term: Term, factor: Fraction) -> Term:

@@ -48,6 +48,9 @@ SIGNS: Mapping[type[exp.Expr], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
+OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""What a comparison is with its sides exchanged, where it is another one."""
 VARIADIC: Mapping[type[exp.Expr], Callable[[tuple[Expression, ...]], Expression]] = {
     exp.Least: Least,
     exp.Greatest: Greatest,

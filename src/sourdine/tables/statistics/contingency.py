@@ -45,13 +45,15 @@ class Contingency(Statistic):
 
     Margins are sums of noisy cells; or, if `consistent`, each is measured too, and all are made into whole
     numbers that add up. `margins` are those: 'all' for the total, a column, or several; without it, the total
-    and each column by itself.
+    and each column by itself. If `rolled`, there are sums over the last columns alone: the last, the last two
+    and so on, as ROLLUP has them in SQL.
     """
 
     kind: Literal["contingency"] = "contingency"
-    columns: tuple[str, ...] = Field(min_length=2, max_length=6)
+    columns: tuple[str, ...] = Field(min_length=1, max_length=6)
     consistent: bool = False
     margins: tuple[str | tuple[str, ...], ...] | None = Field(default=None, max_length=64)
+    rolled: bool = Field(default=False, exclude_if=lambda value: not value)
     style: ClassVar[Style] = Style(Chart.HEAT, Scale.COUNT)
     totals: ClassVar[bool] = True
     example: ClassVar[Example] = {"contingency": ["sex", "region"]}
@@ -63,10 +65,10 @@ class Contingency(Statistic):
         *,
         consistent: bool = False,
         margins: Sequence[str | Sequence[str]] | None = None,
+        rolled: bool = False,
     ) -> None:
-        declare(
-            super().__init__, "Contingency", columns=tuple(columns), consistent=consistent, margins=margins
-        )
+        fields = {"columns": tuple(columns), "consistent": consistent, "margins": margins, "rolled": rolled}
+        declare(super().__init__, "Contingency", **fields)
 
     @model_validator(mode="before")
     @classmethod
@@ -81,6 +83,10 @@ class Contingency(Statistic):
     def _unlike(self) -> "Contingency":
         if len(set(self.columns)) != len(self.columns):
             raise ValueError("columns must not repeat")
+        if len(self.columns) < 2 and not self.rolled:
+            raise ValueError("columns must be at least 2; group by one, and count")
+        if self.rolled and self.consistent:
+            raise ValueError("rolled sums are those of the cells; leave 'consistent' or 'rolled' out")
         if self.margins is not None and not self.consistent:
             raise ValueError(f"margins need {setting('consistent', True)}")
         for margin in self.summed:
@@ -93,7 +99,8 @@ class Contingency(Statistic):
     @property
     def summed(self) -> tuple[tuple[str, ...], ...]:
         """The margins that are measured beside the cells, each by its columns in their order."""
-        margins = (ALL, *self.columns) if self.margins is None else self.margins
+        columns = self.columns if len(self.columns) > 1 else ()
+        margins = (ALL, *columns) if self.margins is None else self.margins
         wanted = [(each,) if isinstance(each, str) else each for each in margins]
         plain = [() if each == (ALL,) else each for each in wanted]
         return tuple(
@@ -105,7 +112,8 @@ class Contingency(Statistic):
 
     @property
     def label(self) -> str:
-        return " by ".join(self.columns)
+        # a single column has a name of its own already
+        return " by ".join(self.columns if len(self.columns) > 1 else (*self.columns, "total"))
 
     @property
     def form(self) -> str:
@@ -157,7 +165,14 @@ class Contingency(Statistic):
         if self.consistent:
             return Estimates(*expect(Margins, measured).estimate(expect(Noisy, reading), schema), whole=True)
         sizes = [len(schema.keys(name)) for name in self.columns]
-        return Estimates(*_with_margins(expect(Counted, reading), measured.keys(schema), sizes), whole=True)
+        gone = [
+            each
+            for many in range(1, len(sizes) + 1)
+            for each in combinations(range(len(sizes)), many)
+            if not self.rolled or each[0] == len(sizes) - many
+        ]
+        cells = expect(Counted, reading)
+        return Estimates(*_with_margins(cells, measured.keys(schema), sizes, gone), whole=True)
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return None
@@ -180,15 +195,17 @@ class Contingency(Statistic):
             yield cls(columns=two, consistent=True, margins=(two[0],))
 
 
-def _with_margins(cells: Counted, keys: Keys, sizes: Sequence[int]) -> tuple[GroupEstimate, Keys]:
-    """The cells, then the sums over each set of columns, whose intervals allow for all their noises."""
+def _with_margins(
+    cells: Counted, keys: Keys, sizes: Sequence[int], summed: Sequence[tuple[int, ...]]
+) -> tuple[GroupEstimate, Keys]:
+    """The cells, then the sums over some sets of columns, whose intervals allow for all their noises."""
     if not keys:
         return cells.count(), keys
     noisy, shape = cells.noisy, (-1, *sizes)
     places = np.arange(len(keys)).reshape(shape)
     parts, named = [cells.count()], [keys]
     outer = len(keys.columns) - len(sizes)
-    for gone in (set_ for many in range(1, len(sizes) + 1) for set_ in combinations(range(len(sizes)), many)):
+    for gone in summed:
         value = noisy.numbers[:, 0].reshape(shape).sum(axis=tuple(axis + 1 for axis in gone)).ravel()
         reach = noisy.reach(np.ones(int(np.prod([sizes[axis] for axis in gone]))))
         parts.append(GroupEstimate(value, value - reach, value + reach))
