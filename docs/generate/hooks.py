@@ -24,7 +24,23 @@ _MOVED = {
 }
 _NO_BENCHMARKS = "# Benchmarks\n\nThey were not run for this site: `make bench` writes this page.\n"
 _READING, _WRITING = Progress("reading page"), Progress("writing page")
+_REPRODUCED = "reproduced/"  # pages of `make reproduce`, most of which are not kept with the source
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Leave out of the navigation what `make reproduce` has not made."""
+    config.nav = _made(config.nav)
+    return config
+
+
+def _made(entry: Any) -> Any:
+    """Return an entry of the navigation without pages that are not there; None if nothing is left of it."""
+    if isinstance(entry, list):
+        return [made for each in entry if (made := _made(each)) is not None] or None
+    if isinstance(entry, dict):
+        return {name: made for name, each in entry.items() if (made := _made(each)) is not None} or None
+    return entry if not entry.startswith(_REPRODUCED) or (DOCS / entry).exists() else None
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -1,8 +1,8 @@
 """The chapter of reproduced experiments, from what `sourdine reproduce all` left in a folder.
 
-`make reproduce` runs both; `python docs/generate/reproduced.py FOLDER` writes the chapter alone. What is not
-in the folder stays as it is: the page, tables and pictures of an experiment, and its verdicts, which
-`verdicts.csv` keeps.
+`make reproduce` runs both; `python docs/generate/reproduced.py FOLDER` writes the chapter alone. The summary
+and `verdicts.csv` are kept with the source; every other page, table and picture is made for the site.
+Verdicts of an experiment that is not in the folder stay as they are.
 """
 
 import csv
@@ -39,8 +39,9 @@ python docs/generate/reproduced.py reproduced
 ```
 
 where FOLDER has the public data that some experiments need (MNIST, Pima); each says what it goes without. It
-takes most of an hour on two idle cores; `sourdine reproduce all --quick` takes a few minutes. Every table is
-here as CSV with all its digits. Seconds are by the clock, and the machine had other work for most of the run.
+takes most of an hour on two idle cores; `sourdine reproduce all --quick` takes a few minutes. It writes a
+page for each source and each experiment beside this one, with every table as CSV; they are published with
+the site.
 """
 
 Kept = dict[str, list[ClaimVerdict]]  # the verdicts of each experiment
@@ -69,28 +70,33 @@ def main() -> None:
             lines += [line for each in section.paragraphs for line in (_escaped(each), "")]
         _write(f"{source.name}.md", lines)
     _changes(verdicts)
-    _contents(verdicts, titles)
+    _summary(verdicts)
+    _contents(titles)
 
 
-def _contents(verdicts: Sequence[ClaimVerdict], titles: dict[str, str]) -> None:
-    """The first page: verdicts, how many of each, and links to all pages."""
-    tables = Section(title="", tables=(standings(verdicts), meanings()))
+def _summary(verdicts: Sequence[ClaimVerdict]) -> None:
+    """Write the first page: how many statements have each verdict, and what the verdicts mean.
+
+    It links to no page that only the site has.
+    """
     lines = [f"# {TITLE}", "", count_words(verdicts), "", "## How the statements stand", "", ONCE, ""]
-    lines += [
-        *_tables("all", tables),
-        f"All of them in one table: [CSV]({_VERDICTS}). What changed since the first",
-    ]
-    lines += [
-        "judgement, and why: [Before and after](changes.md).",
-        "",
-        "## Statement by statement",
-        "",
-    ]
+    for table in (standings(verdicts), meanings()):
+        lines += [f"**{table.title}**", "", *_rows(table, len(table.rows)), ""]
+    lines += [f"All of them in one table: [CSV]({_VERDICTS}).", "", "## Sources", ""]
+    lines += [f"- {source.title}: {source.document}" for source in SOURCES]
+    _write("README.md", [*lines, "", _HOW])
+
+
+def _contents(titles: dict[str, str]) -> None:
+    """Write the page that leads to all others."""
+    lines = ["# All statements and experiments", "", "[How the statements stand](README.md).", ""]
+    lines += ["What changed since the first judgement, and why: [Before and after](changes.md).", ""]
+    lines += ["## Statement by statement", ""]
     lines += [f"- [{source.title}]({source.name}.md): {source.document}" for source in SOURCES]
     lines += ["", "## Experiments, with their tables and figures", ""]
     ordered = sorted(titles.items(), key=lambda each: each[0] == "errors")
     lines += [f"- [{title}]({name}.md)" for name, title in ordered if title]
-    _write("README.md", [*lines, "", _HOW])
+    _write("contents.md", lines)
 
 
 def _experiment(result: Result) -> None:

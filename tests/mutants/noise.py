@@ -1,6 +1,7 @@
 """Noise of the wrong size or the wrong shape."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from math import floor
 
@@ -10,6 +11,7 @@ from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import coins
+from sourdine.learning import NoisyGradient
 from sourdine.mechanisms import Gaussian, Geometric, Laplace
 from tests.mutants.mutant import Mutant
 
@@ -20,6 +22,8 @@ _GEOMETRIC = Example(mechanism=Geometric(scale=_SCALE), value=4, neighbour=5, di
 _GAUSSIAN = Example(
     mechanism=Gaussian(sigma=_SIGMA), value=0, neighbour=2, distance=Distance.l2(2, coordinates=1)
 )
+_GRADIENT_SIGMA = Fraction(4, 3)
+_GRADIENT = replace(next(NoisyGradient.examples()), mechanism=NoisyGradient(sigma=_GRADIENT_SIGMA))
 
 
 def mutants() -> Iterator[Mutant]:
@@ -46,6 +50,12 @@ def mutants() -> Iterator[Mutant]:
         fault="the noise has half the deviation that the claim needs",
         honest=_GAUSSIAN,
         sampler=lambda values, bits: values + exact.gaussian(_SIGMA**2 / 4, len(values), bits),
+    )
+    yield Mutant(
+        name="Gradients, sigma 10 % small",
+        fault="a step of training adds 90 % of the deviation that the claim needs",
+        honest=_GRADIENT,
+        sampler=NoisyGradient(sigma=_GRADIENT_SIGMA * 9 / 10).sample,
     )
     yield Mutant(
         name="Geometric, half scale",

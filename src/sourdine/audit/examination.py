@@ -27,17 +27,21 @@ from sourdine.testing import SeededBits
 
 SAMPLES = 10**6
 _CHUNK = 1 << 18  # answers of a textbook's that are drawn at once
+_NO_REFERENCE = (
+    "The distribution of {} was not checked, since no reference sampler of it is known. "
+    "Pass an example of a mechanism with the same distribution as 'honest'."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """How an examination ended.
 
-    `law` is the p-value of the law that the mechanism states, on both neighbours together; None where no
-    other sampler is known. `ties` is the p-value of independent answers. `false_alarm` is the chance that
-    an honest mechanism is accused of anything: half of it goes to the bound, a quarter to each test.
-    `representation` names what bits, types or layouts of answers show beside their values; it is empty for
-    every honest mechanism, whatever is drawn.
+    `law` is the p-value of the distribution that the mechanism states, on both neighbours together; None
+    where no reference sampler is known, which `unchecked` then states. `ties` is the p-value of independent
+    answers. `false_alarm` is the chance that an honest mechanism is accused of anything: half of it goes to
+    the bound, a quarter to each test. `representation` names what bits, types or layouts of answers show
+    beside their values; it is empty for every honest mechanism, whatever is drawn.
     """
 
     bound: LowerBound
@@ -45,6 +49,7 @@ class Verdict:
     ties: float
     false_alarm: float
     representation: str = ""
+    unchecked: str = ""
 
     @property
     def caught_by(self) -> str | None:
@@ -89,6 +94,7 @@ def examine(
         ties=ties,
         false_alarm=false_alarm,
         representation=representation_fault(*inspections),
+        unchecked="" if law is not None else _NO_REFERENCE.format(type(example.mechanism).__name__),
     )
 
 

@@ -6,7 +6,12 @@ import numpy as np
 
 from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import Bits
-from sourdine.local.surveys.endpoint import (
+from sourdine.report.charts.base import GREY, Axis, Band, Row, Series, draw_lines
+from sourdine.report.view import Cell, Section, TextTable
+from sourdine.testing import SeededBits
+from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, judge
+from sourdine_reproduction.statements import Standing
+from sourdine_reproduction.surveys.endpoint_methods import (
     CentralEndpoint,
     EndpointMethod,
     LocalEndpoint,
@@ -14,11 +19,6 @@ from sourdine.local.surveys.endpoint import (
     PlainEndpoint,
     QueriedEndpoint,
 )
-from sourdine.report.charts.base import GREY, Axis, Band, Row, Series, draw_lines
-from sourdine.report.view import Cell, Section, TextTable
-from sourdine.testing import SeededBits
-from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, judge
-from sourdine_reproduction.statements import Standing
 from sourdine_reproduction.surveys.proportions import MeasuredNumber, root_mean_square, uniform
 
 BOUND = 100

@@ -9,6 +9,7 @@ from sourdine.audit.textbook import central, quantiles, reports
 from sourdine.audit.textbook.dice import Dice, dice_of
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
+from sourdine.learning.noise.noisy_gradient import NoisyGradient
 from sourdine.learning.selecting.best_of_runs import BestOfRuns
 from sourdine.local import (
     GRR,
@@ -86,6 +87,7 @@ _WAYS: dict[type[Mechanism], Callable[[Any, ArrayLike, int, Dice], NDArray[Any]]
     Laplace: central.draw_laplace,
     OLH: reports.draw_coded,
     NaiveLaplace: quantiles.draw_naive,
+    NoisyGradient: central.draw_noisy_gradient,
     OneTimeRappor: reports.draw_rappor,
     OUE: reports.draw_unary,
     PermuteAndFlip: central.draw_flip,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.audit.textbook.dice import Dice, Ints, gaussian, laplace, pick, staircase
+from sourdine.learning.noise.noisy_gradient import NoisyGradient
 from sourdine.learning.selecting.best_of_runs import BestOfRuns
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
@@ -41,6 +42,11 @@ def draw_laplace(mechanism: Laplace, value: ArrayLike, count: int, dice: Dice) -
 def draw_gaussian(mechanism: Gaussian, value: ArrayLike, count: int, dice: Dice) -> Answers:
     sigma = mechanism.sigma / (mechanism.granularity or 1)
     return _noisy(value, mechanism.granularity, gaussian(sigma, (count, *np.shape(value)), dice))
+
+
+def draw_noisy_gradient(mechanism: NoisyGradient, value: ArrayLike, count: int, dice: Dice) -> Answers:
+    sums = np.asarray(value, float)
+    return sums + dice.normal(0.0, float(mechanism.sigma), (count, *sums.shape))
 
 
 def draw_rounded_gaussian(mechanism: RoundedGaussian, value: ArrayLike, count: int, dice: Dice) -> Answers:

@@ -104,6 +104,8 @@ def _mechanisms(name: str | None, samples: int, seed: int | None, as_json: bool)
         f"{above} of {len(verdicts)} above their claim, {wrong} with another law than stated, with answers "
         f"that are tied or with bits that tell more, at {samples:,} samples each."
     )
+    for note in dict.fromkeys(verdict.unchecked for _, verdict in verdicts if verdict.unchecked):
+        show.say(note)
     for advice in _advise(samples, alarm / 2, [verdict.bound.claimed for _, verdict in verdicts]):
         show.say(advice)
     return not above + wrong
@@ -160,6 +162,7 @@ def _plain(verdict: "Verdict") -> dict[str, object]:
     return fields | {
         "claimed": claimed,
         "law": verdict.law,
+        "unchecked": verdict.unchecked or None,
         "ties": verdict.ties,
         "representation": verdict.representation,
     }

@@ -2,13 +2,17 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import PrivacyLoss
-from sourdine.local.surveys.endpoint import (
+from sourdine.local.surveys.statistical_query import Query, QueryAnswer
+from sourdine.mechanisms import Exponential
+from sourdine.testing import SeededBits
+from sourdine_reproduction.surveys.endpoint_methods import (
     CentralEndpoint,
     EndpointMethod,
     LocalEndpoint,
@@ -17,9 +21,6 @@ from sourdine.local.surveys.endpoint import (
     QueriedEndpoint,
     ask_endpoint,
 )
-from sourdine.local.surveys.statistical_query import Query, QueryAnswer
-from sourdine.mechanisms import Exponential
-from sourdine.testing import SeededBits
 
 BOUND = Fraction(100)
 PLAIN = PlainEndpoint(bound=BOUND)
@@ -118,7 +119,7 @@ def test_what_is_no_row_of_numbers_is_refused(values: list[object]) -> None:
         (QueriedEndpoint, {"bound": 1, "epsilon": 1, "levels": 0}),
     ],
 )
-def test_bad_parameters_name_themselves(kind: type[EndpointMethod], bad: dict[str, int]) -> None:
+def test_bad_parameters_name_themselves(kind: type[EndpointMethod], bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter, match=f"'{list(bad)[-1]}'"):
         kind(**bad)
 
