@@ -1,8 +1,8 @@
 """Charges a second of one process, beside the least that SQLite itself can do on the same disk.
 
-Both take turns, a stretch each, since a disk that others use is quick one second and slow the next. The bare
-side writes the very same lines with the same journal mode, and waits for the disk as often. It does no more:
-no budget, no chain, no mark, no look at the last line.
+All take turns, a stretch each, since a disk that others use is quick one second and slow the next. The bare
+sides write the very same lines, one with the ledger's rollback journal and one with a write-ahead log, and
+each commit waits until the disk has it. They do no more: no budget, no chain, no mark, no look at the last line.
 """
 
 import sqlite3
@@ -18,10 +18,11 @@ from benchmarks.ledger.crash import new_ledger, one_spend
 
 @dataclass(frozen=True)
 class Speed:
-    """Lines a second of the ledger, of bare SQLite, and the best stretch of the ledger."""
+    """Lines a second of the ledger, of bare SQLite with its journal and with a log, and the ledger's best stretch."""
 
     ledger: float
     bare: float
+    log: float
     best: float
 
 
@@ -30,14 +31,18 @@ def measure(folder: Path, *, stretches: int, each: int) -> Speed:
     spend = one_spend()
     with new_ledger(folder / "speed.ledger", Fraction(10**6)) as ledger:
         content = _content(folder / "speed.ledger", ledger.charge(spend, purpose="speed").number)
-        with closing(_bare(folder / "bare.db")) as connection:
-            ours, theirs = [], []
-            for _ in range(stretches):
-                ours.append(_seconds(lambda: ledger.charge(spend, purpose="speed"), each))
-                theirs.append(_seconds(lambda: _write(connection, content), each))
-    return Speed(
-        ledger=stretches * each / sum(ours), bare=stretches * each / sum(theirs), best=each / min(ours)
-    )
+        with (
+            closing(_bare(folder / "bare.db", "DELETE")) as bare,
+            closing(_bare(folder / "log.db", "WAL")) as log,
+        ):
+            acts: list[Callable[[], object]] = [
+                lambda: ledger.charge(spend, purpose="speed"),
+                lambda: _write(bare, content),
+                lambda: _write(log, content),
+            ]
+            taken = [[_seconds(act, each) for act in acts] for _ in range(stretches)]
+    ours, theirs, logged = (stretches * each / sum(seconds) for seconds in zip(*taken, strict=True))
+    return Speed(ledger=ours, bare=theirs, log=logged, best=each / min(row[0] for row in taken))
 
 
 def _seconds(act: Callable[[], object], count: int) -> float:
@@ -53,9 +58,9 @@ def _content(path: Path, number: int) -> str:
     return str(row[0])
 
 
-def _bare(path: Path) -> sqlite3.Connection:
+def _bare(path: Path, journal: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute(f"PRAGMA journal_mode = {journal}")
     connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute("CREATE TABLE lines (number INTEGER PRIMARY KEY, content, total, fingerprint)")
     return connection
