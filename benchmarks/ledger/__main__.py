@@ -47,7 +47,7 @@ def main() -> None:
             share >= 0.6,
             f"{share:.2f} of the rate of bare SQLite in turn with it, with the same journal and as durable "
             f"(target 0.6): {speed.ledger:,.0f} charges a second on one process, {speed.best:,.0f} in the "
-            f"best stretch; bare {speed.bare:,.0f}, bare with a write-ahead log, as durable, {speed.log:,.0f}",
+            f"best stretch; bare {speed.bare:,.0f}; with a write-ahead log, as durable, {speed.log:,.0f}",
         )
         _grow(console, Path(folder), (10**3, 10**4, 10**5) if options.quick else (10**3, 10**4, 10**5, 10**6))
         _torment(console, Path(folder), options)

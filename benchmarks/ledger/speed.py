@@ -2,7 +2,8 @@
 
 All take turns, a stretch each, since a disk that others use is quick one second and slow the next. The bare
 sides write the very same lines, one with the ledger's rollback journal and one with a write-ahead log, and
-each commit waits until the disk has it. They do no more: no budget, no chain, no mark, no look at the last line.
+each commit waits until the disk has it. They do no more: no budget, no chain, no mark, no look at the last
+line.
 """
 
 import sqlite3
@@ -18,7 +19,7 @@ from benchmarks.ledger.crash import new_ledger, one_spend
 
 @dataclass(frozen=True)
 class Speed:
-    """Lines a second of the ledger, of bare SQLite with its journal and with a log, and the ledger's best stretch."""
+    """Lines a second of the ledger, of bare SQLite with its journal and with a log; its best stretch."""
 
     ledger: float
     bare: float
@@ -31,10 +32,8 @@ def measure(folder: Path, *, stretches: int, each: int) -> Speed:
     spend = one_spend()
     with new_ledger(folder / "speed.ledger", Fraction(10**6)) as ledger:
         content = _content(folder / "speed.ledger", ledger.charge(spend, purpose="speed").number)
-        with (
-            closing(_bare(folder / "bare.db", "DELETE")) as bare,
-            closing(_bare(folder / "log.db", "WAL")) as log,
-        ):
+        bare, log = _bare(folder / "bare.db", "DELETE"), _bare(folder / "log.db", "WAL")
+        with closing(bare), closing(log):
             acts: list[Callable[[], object]] = [
                 lambda: ledger.charge(spend, purpose="speed"),
                 lambda: _write(bare, content),
