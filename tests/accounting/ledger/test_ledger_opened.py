@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,6 +11,8 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
 from sourdine.core.errors import InvalidParameter, LedgerError
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -59,3 +63,28 @@ def test_certificates_and_explanations_take_a_path(tmp_path: Path) -> None:
     release = Release(values=1, intervals=None, spends=(spend,), receipt=receipt)
     assert release.certificate(path).verify(str(path)) == ()
     assert explain_ledger(path).to_json() == explain_ledger(ledger).to_json()
+
+
+_SECOND_INTERPRETER = """
+import importlib, numpy
+made = importlib.import_module("_xxsubinterpreters").create(isolated=False)
+importlib.import_module("_xxsubinterpreters").run_string(made, '''
+from sourdine.accounting.ledger import Ledger
+from benchmarks.ledger.crash import one_spend
+print(Ledger.open({path!r}).charge(one_spend(), purpose="p"))
+''')
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="interpreters are made in another way there")
+def test_a_second_interpreter_of_a_process_charges_nothing(tmp_path: Path) -> None:
+    """NumPy loads into one interpreter of a process, so what needs it fails before the charge."""
+    path = tmp_path / "a.ledger"
+    ledger = new_ledger(path, Fraction(1))
+    program = _SECOND_INTERPRETER.format(path=str(path))
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 1
+    assert "cannot load module more than once per process" in done.stderr
+    assert ledger.status().blocks == 0
