@@ -6,7 +6,7 @@
 Each device has a number, which is its report, and sends it through a proxy until the collector's own answer
 settles it; batches and requests for tokens go through such proxies too. Meanwhile every part is killed again
 and again, and the questions get revisions with larger and smaller batches. In the mode `restores` the stores
-of shuffler and collector are put back from backups that were made while they ran; in the mode `staging` the
+of all parts are put back from backups that were made while they ran; in the mode `staging` the
 shuffler has reports in memory alone. In the end no number may be counted twice, none may be lost by kills and
 proxies, and what a restore or a crash of the staging mode lost must be of those that came since the backup or
 within the time of staging.
@@ -148,6 +148,7 @@ class Site:
             )
             for name in ("shuffle", "serve")
         }
+        self.stores["issue"] = StoreCopies(str(folder / "codes.db"), folder, None)
         self._write_files()
         self.announce(0)
         ports = ["--rate", "0", "--connections", "0"]
@@ -230,11 +231,11 @@ class Site:
         time.sleep(pause)
 
         def put_back(moment: float) -> None:
-            before = self.numbers(name)
+            before = self.numbers(name) if name == "serve" else set()
             self.stores[name].put_back(backup)
             if name == "serve":
                 self.put_out |= before - self.numbers(name)
-            else:
+            elif name == "shuffle":
                 self.open_to_loss.append((begun, moment + _LATE))
 
         self.kill(name, put_back)
@@ -367,7 +368,7 @@ def _acts(site: Site, kills: int, restores: int) -> list[list[Callable[[], None]
     ]
     acts.append([lambda i=i: site.revise(i) for i in range(1, len(_BATCHES))])  # type: ignore[misc]
     if restores:
-        for name in ("shuffle", "serve"):
+        for name in site.stores:
             dice = random.Random(site.seed + len(name))
             pauses = [dice.uniform(2, 8) for _ in range(restores)]
             acts.append([lambda n=name, p=p: site.restore(n, p) for p in pauses])  # type: ignore[misc]

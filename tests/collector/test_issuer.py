@@ -223,12 +223,13 @@ def test_metrics_are_shown_on_their_own_port_alone(tmp_path: Path) -> None:
     application = issuer(tmp_path, results_port=9)
     assert ask(application, b"no number").status == 400
 
-    def shown(port: int) -> Answer:
+    def shown(port: int, host: str = "127.0.0.1:9") -> Answer:
         client: Any = Client(application)  # type: ignore[arg-type]
-        answer: Answer = asyncio.run(client.ask("GET", "/metrics", port=port))
+        answer: Answer = asyncio.run(client.ask("GET", "/metrics", {"Host": host}, port=port))
         return answer
 
     assert shown(8080).status == 404
+    assert shown(9, "evil.example:9").status == 404  # a page's own name, which it led here
     assert b'sourdine_token_requests_total{outcome="number"} 1' in shown(9).body
 
 

@@ -100,6 +100,17 @@ def _numbers(store: ReportStore) -> list[int]:
     return [number for numbers, _ in store.stream(1) for number in numbers.tolist()]
 
 
+def test_mixing_makes_even_blocks(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of 601 reports was a block of one."""
+    monkeypatch.setattr("sourdine.collector.store._BLOCK_BYTES", 300 * 9)
+    store = new_store(place, announced(opens=DAY, closes=DAY, period=KeptPeriod.DAY))
+    store.write([submission(lines(601), period=DAY.isoformat())])
+    assert mix(store, store.questions()[0], DAY + 2 * ONE) == [DAY.isoformat()]
+    sizes = store.run("SELECT reports FROM {schema}.blocks ORDER BY reports")
+    assert [count for (count,) in sizes] == [200, 200, 201]
+    store.close()
+
+
 def test_a_server_applies_what_was_announced_as_soon_as_it_starts(tmp_path: Path) -> None:
     place = tmp_path / "reports.db"
     long_ago = today() - 30 * ONE

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from sourdine.collector.rates import Rates
-from sourdine.collector.reception import cors, origin_allowed, respond
+from sourdine.collector.reception import cors, is_inside, origin_allowed, respond
 from sourdine.collector.settings import CollectorSettings
 from sourdine.collector.tokens.blind import blind_sign, is_blinded, key_name
 from sourdine.core import disk
@@ -199,8 +199,8 @@ class IssuerApplication:
             body = b'{"ready":true,"waits_for":[]}' if is_ready else b'{"ready":false,"waits_for":["store"]}'
             await respond(send, status, body, more)
             return
-        inside = self.settings.results_port
-        if scope["path"] == "/metrics" and inside and (scope.get("server") or ("", 0))[1] == inside:
+        inside = is_inside(scope, self.settings.results_port, self.settings.origins)
+        if scope["path"] == "/metrics" and inside:
             await respond(send, HTTPStatus.OK, self._metrics(), more, b"text/plain; version=0.0.4")
             return
         client = (scope.get("client") or ("", 0))[0]

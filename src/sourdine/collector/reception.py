@@ -424,6 +424,13 @@ def is_address(host: str) -> bool:
     return True
 
 
+def is_inside(scope: "Scope", port: int, origins: Sequence[str]) -> bool:
+    """Return whether a request came in by a port of the loopback, by a name that no page can lead there."""
+    host = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
+    known = host == "" or is_address(host) or any(each.endswith(f"//{host}") for each in origins)
+    return known and port > 0 and (scope.get("server") or ("", 0))[1] == port
+
+
 def cors(origin: bytes) -> list[tuple[bytes, bytes]]:
     """What lets a page of another origin read the answer."""
     return [(b"access-control-allow-origin", origin), (b"vary", b"Origin")]

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from sourdine.collector.period import today
-from sourdine.collector.reception import PATH, Reception, cors, is_address, origin_allowed, respond
+from sourdine.collector.reception import PATH, Reception, cors, is_inside, origin_allowed, respond
 from sourdine.collector.results import StoreResults, metric
 from sourdine.collector.retention import mix, prune
 from sourdine.collector.settings import CollectorSettings
@@ -245,18 +245,13 @@ class CollectorApplication:
 
     def is_inside(self, request: Request) -> bool:
         """Whether a request came in where all results are shown, each report as it comes."""
-        port = self.settings.results_port
         if self.settings.shuffles:
             return False  # what it has is not yet shuffled
-        if port == 0:
-            return True
-        host = request.headers.get("host", "").lower()
-        known = (
-            host == ""
-            or is_address(host)
-            or any(each.endswith(f"//{host}") for each in self.settings.origins)
-        )
-        return known and (request.scope.get("server") or ("", 0))[1] == port
+        return self.settings.results_port == 0 or self.is_watching(request)
+
+    def is_watching(self, request: Request) -> bool:
+        """Return whether a request came in by the port for whoever watches the process."""
+        return is_inside(request.scope, self.settings.results_port, self.settings.origins)
 
 
 class NotHere(Exception):
@@ -376,8 +371,7 @@ async def _estimates(app: CollectorApplication, request: Request) -> Response:
 
 
 async def _metrics(app: CollectorApplication, request: Request) -> Response:
-    inside = app.settings.results_port
-    if app.settings.shuffles and not (inside and (request.scope.get("server") or ("", 0))[1] == inside):
+    if app.settings.shuffles and not app.is_watching(request):
         raise NotHere
     make = app.shuffler_metrics if app.settings.shuffles else app.metrics
     text = await run_in_threadpool(make)

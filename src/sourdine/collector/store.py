@@ -687,13 +687,11 @@ class ReportStore(ABC):
                     size += reports * (NUMBER + width)
                 numbers = np.concatenate([each for each, _ in parts])
                 rows = np.concatenate([each for _, each in parts])
-                order = np.argsort(numbers)
-                most = max(_BLOCK_BYTES // (NUMBER + width), 1)
-                for start in range(0, len(rows), most):
-                    part = order[start : start + most]
-                    content = packed_block(numbers[part], rows[part])
-                    self.add_block(place, len(part), content, mixed=True)
                 if len(rows):
+                    count = -(-len(rows) // max(_BLOCK_BYTES // (NUMBER + width), 1))
+                    for part in np.array_split(np.argsort(numbers), count):
+                        content = packed_block(numbers[part], rows[part])
+                        self.add_block(place, len(part), content, mixed=True)
                     self.leave("loose")
                     self.leave("blocks")
                 self.commit()

@@ -536,6 +536,32 @@ def test_a_shuffler_shows_nothing_of_what_it_has(tmp_path: Path, wire: Wire) -> 
     assert asyncio.run(ask()) == [404] * 4
 
 
+def test_the_metrics_of_a_shuffler_move_with_no_report(tmp_path: Path, wire: Wire) -> None:
+    settings = replace(shuffler(tmp_path, wire), results_port=9)
+    new_store(settings.store, SIGNED).close()
+
+    async def ask() -> list[tuple[int, bytes]]:
+        async with running(settings) as client:
+            while (await client.post(lines(1))).status != 201:
+                await asyncio.sleep(0.05)
+            found = []
+            for port, host in ((9, "127.0.0.1:9"), (8080, "127.0.0.1:8080"), (9, "evil.example:9")):
+                assert (await client.post(lines(1))).status == 201
+                answer = await client.ask("GET", "/metrics", {"Host": host}, port=port)
+                found.append((answer.status, answer.body))
+            assert (await client.post(lines(1))).status == 201
+            again = await client.ask("GET", "/metrics", {"Host": "[::1]:9"}, port=9)
+            return [*found, (again.status, again.body)]
+
+    first, outside, elsewhere, later = asyncio.run(ask())
+    assert [first[0], outside[0], elsewhere[0], later[0]] == [200, 404, 404, 200]
+    reason = b"sourdine_refused_total"
+    kept = [line for line in first[1].splitlines() if not line.startswith(reason)]
+    assert kept == [line for line in later[1].splitlines() if not line.startswith(reason)]
+    assert b"sourdine_batches_waiting 0" in kept
+    assert WORK.fingerprint.encode() not in first[1]
+
+
 def test_a_batch_that_is_not_taken_holds_up_no_other_question(tmp_path: Path, wire: Wire) -> None:
     """The collector knows nothing of the first question: the second is passed on all the same."""
     settings, lost = shuffler(tmp_path, wire), Question(name="lost", oracle=WORK.oracle)
