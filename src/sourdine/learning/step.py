@@ -26,21 +26,22 @@ from sourdine.learning.data.trees import Tree, count_of, made_up, part_of, tiled
 from sourdine.learning.devices.counter import counter_gaussian
 from sourdine.learning.devices.exchange import GradientExchange
 from sourdine.learning.devices.processes import Processes, ProcessGone
-from sourdine.learning.devices.wrapping import plain_calls, unwrap
+from sourdine.learning.devices.wrapping import unwrap
 from sourdine.learning.exact import add_whole_noise, usual_places
 from sourdine.learning.gradients.adaptive import WITHIN, NormFollower, QuantileClipping
 from sourdine.learning.gradients.clipping import Clipping, Flat
-from sourdine.learning.gradients.drawing import check_full_batch, full_batch
+from sourdine.learning.gradients.drawing import full_batch
 from sourdine.learning.gradients.engine import Sums
 from sourdine.learning.gradients.owners import check_model
 from sourdine.learning.gradients.precision import full_precision
-from sourdine.learning.gradients.self_test import REHEARSED, compare_gradients
+from sourdine.learning.gradients.self_test import REHEARSED
 from sourdine.learning.gradients.way import GradientWay
 from sourdine.learning.intake import Intake
 from sourdine.learning.masks import unforeseen
+from sourdine.learning.model_state import ParameterWatch, StateSnapshot
 from sourdine.learning.noise.noisy_gradient import GRID_STEPS, NoisyGradient, rounded_noise
 from sourdine.learning.noise.normal import gaussian, make_noisy_means
-from sourdine.learning.tested import TestedWays, check_function, trained_of
+from sourdine.learning.tested import SelfTests, check_function, trained_of
 from sourdine.mechanisms.rounded_gaussian import RoundedGaussian
 
 MOST_STEPS = 1 << 40
@@ -153,7 +154,9 @@ class Step:
         self._wanted = trained_of(model)
         self._exchange = GradientExchange(self.processes, self._wanted)
         self._sums: Sums = {}
-        self._tested = TestedWays(model)
+        self._tests = SelfTests(model, self._outer, _REMEDY)
+        self._public: Tree | None = None  # examples to test with, where made-up ones cannot be right
+        self._watch = ParameterWatch(model)
         self._begun = False
         self._pay: Callable[[], None] | None = None
         self._plan: StepPlan | None = None
@@ -225,8 +228,9 @@ class Step:
         few = part_of(tree_of(examples), 0, REHEARSED)
         if count_of(few) < 2:
             raise InvalidParameter("A test needs two examples at least, to see whether one moves another.")
-        self._test(losses, few, lambda count: tiled(few, count))
-        self.check_places(losses, few)
+        self._public = few
+        self._tests.forget()
+        self._test(losses, few, 1)
 
     def add(self, losses: Callable[..., Tensor], *batch: object, examples_per_unit: int = 1) -> bool:
         """Take some examples in: `losses` runs the model on the parts of a batch and gives one loss for each.
@@ -250,39 +254,49 @@ class Step:
 
         def look() -> None:
             nonlocal rows, part
+            check_function(losses)
             rows = check.integer("Step.add", "examples_per_unit", examples_per_unit, 1, 1 << 20)
             count_of(parts)
             self._follow_frozen()
-            if (way := self._tested.way(losses)) is None:
-                self._test(losses, made_up(parts, REHEARSED), lambda count: made_up(parts, count * rows))
-                self.check_places(losses, parts, examples_per_unit=rows)
-            else:
-                self.ready(way)
+            self._test(losses, self._public or made_up(parts, REHEARSED), rows)
             part = self._order.check(parts, rows)
 
         self.begin(look)
         assert part is not None
         count = count_of(parts)
         with self.or_give_up(), self._all_or_nothing():
-            together = None if self.exact else self.physical_batch_size
-            each = count if together is None else together * rows
+            # no batch is taken whole that is larger than those that were tested
+            most = full_batch(self.batch_size, self.physical_batch_size) * rows
+            each = count if self.exact else most
             for start in range(0, count, max(each, 1)):
                 some = part_of(parts, start, start + each)
                 with unforeseen(self._bits):
                     self.take(losses, some, examples_per_unit=rows)
+            self._check_written()
+            with self._void_if_unclaimed():
+                self._tests.confirm(self._taken, last=self.left == 1)
             if not (last := self._order.note(part)):
                 return False
         if last:
             self._close()
         return last
 
-    def _test(self, losses: Callable[..., Tensor], batch: Tree, full: Callable[[int], Tree]) -> None:
-        with plain_calls(self._outer):
-            way = compare_gradients(self.model, check_function(losses), batch, remedy=_REMEDY)
-            if way.reason is None and not self.exact:  # an exact step tries its own places, to the last digit
-                check_full_batch(losses, full(full_batch(self.batch_size, self.physical_batch_size)))
+    def _test(self, losses: Callable[..., Tensor], few: Tree, rows: int) -> None:
+        """Test the model on a few examples that are nobody's, where it changed or it is due."""
+
+        def full() -> Tree:
+            most = full_batch(self.batch_size, self.physical_batch_size) * rows
+            return made_up(few, most) if self._public is None else tiled(few, most)
+
+        with self._void_if_unclaimed():
+            way, new = self._tests.way(losses, few, None if self.exact else full, self._taken)
         self.ready(way)
-        self._tested.keep(losses, way)
+        if new:
+            self.check_places(losses, few, examples_per_unit=rows)
+
+    @property
+    def _taken(self) -> int:
+        return self.steps - self.left
 
     def _follow_frozen(self) -> None:
         """Train what wants a gradient now, if layers were frozen or unfrozen since the last step."""
@@ -320,8 +334,34 @@ class Step:
 
     def take(self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1) -> None:
         """Take examples in for a caller that has tested the model and paid: no error tells of a unit."""
-        for sums in self._intake.sums(losses, batch, examples_per_unit):
-            self._add(sums)
+        self._watch.begin()
+        state = StateSnapshot(self.model, losses)
+
+        def run(*parts: object) -> Tensor:
+            state.put_back()  # or what one example left behind would steer the gradient of another
+            return losses(*parts)
+
+        try:
+            for sums in self._intake.sums(run, batch, examples_per_unit):
+                self._add(sums)
+        finally:
+            state.put_back()
+        with self._void_if_unclaimed():
+            state.check()
+
+    def _check_written(self) -> None:
+        """End the run if the model wrote into its parameters or buffers."""
+        with self._void_if_unclaimed():
+            self._watch.check()
+
+    @contextmanager
+    def _void_if_unclaimed(self) -> Iterator[None]:
+        """Go on no further after a fault by which nothing is claimed any more."""
+        try:
+            yield
+        except VoidRun as problem:
+            self._sums, self._void = {}, str(problem)
+            raise
 
     def _add(self, sums: Sums) -> None:
         for name, total in sums.items():
@@ -363,6 +403,11 @@ class Step:
             check_order()
 
         self.begin(look)
+        with self.or_give_up():
+            self._check_written()
+            if self.left == 1:
+                with self._void_if_unclaimed():
+                    self._tests.confirm(self._taken, last=True)
         self.left -= 1
         self._order.end()
         sums, self._sums = self._sums, {}
@@ -470,7 +515,10 @@ class Step:
             yield
         except BaseException:
             if self.correlation is not None:
-                self._void = "Noise of a step was interrupted, of which later steps take some back."
+                self._void = (
+                    "Noise of a step was interrupted, of which later steps take some back. The charge "
+                    "stands, and this Step goes on no further."
+                )
             raise
 
     def __reduce_ex__(self, protocol: object) -> str:
@@ -481,7 +529,7 @@ class Step:
 
     def _check_left(self) -> None:
         if self._void:
-            raise VoidRun(f"{self._void} The charge stands, and this Step goes on no further.")
+            raise VoidRun(self._void)
         if self.left < 1:
             raise BudgetExceeded(
                 f"All {counted(self.steps, 'step', ',')} that were paid for have been taken. Plan a run with "

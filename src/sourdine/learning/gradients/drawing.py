@@ -1,7 +1,7 @@
 """Models that draw at random while they train: what must hold of them, and how they are kept from drawing."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -9,10 +9,12 @@ from torch.utils._pytree import tree_map_only
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.data.trees import Tree, count_of
+from sourdine.learning.model_state import StateSnapshot
 
 RANDOM_INSIDE = (nn.MultiheadAttention, nn.RNNBase)
 _RANDOM = (nn.modules.dropout._DropoutNd,)
 _FULL = 1e-3  # what a loss in a large batch may be off by
+_FULL_AGAIN = 1e-2  # with trained weights
 _FINER = 64  # the same examples at the same places of the same shape differ by far less than other shapes do
 
 
@@ -92,41 +94,98 @@ def full_batch(batch_size: int, physical_batch_size: int | None) -> int:
     return most if physical_batch_size is None else min(physical_batch_size, most)
 
 
-def check_full_batch(losses: Callable[..., Tensor], batch: Tree) -> None:
+def check_full_batch(
+    model: nn.Module, losses: Callable[..., Tensor], batch: Tree, *, again: bool = False
+) -> None:
     """Refuse losses that in a batch as large as a run has them depend on the other examples.
 
     A few examples do not show what is done from some size on. Draws are the same, and no gradients are made.
+    All places are looked at: in the batch in another order, and in one where all examples are the same, so
+    that whatever has room for a part of the batch alone, as an expert may, has too little.
     """
     count = count_of(batch)
+    state = StateSnapshot(model, losses)
     with torch.no_grad(), torch.random.fork_rng():
-        for place in (0, count - 1):
-            loss, other = (
-                _drawn_loss(losses, some, place) for some in (batch, _repeated(batch, place, count))
-            )
-            if not (math.isfinite(loss) and math.isfinite(other)):  # of which no difference tells anything
-                raise InvalidParameter(
-                    f"In a batch of {count:,} made-up examples a loss is not finite, so that nothing shows "
-                    "whether the loss of one depends on the others. Let losses be finite for such examples, "
-                    "or pass a smaller physical_batch_size."
+        try:
+            for place in (0, count - 1):
+                loss, other = (
+                    _drawn_losses(losses, some)[place] for some in (batch, _repeated(batch, place, count))
                 )
-            if abs(loss - other) > _FULL * max(1.0, abs(loss)):
-                raise InvalidParameter(
-                    f"In a batch of {count:,} examples the loss of one depends on the others, so that no "
-                    "gradient belongs to one person alone, though among a few it does not. Take out what "
-                    "mixes them, or pass a smaller physical_batch_size."
-                )
+                _check_alike(loss.reshape(1), other.reshape(1), count, again)
+            with _silenced(model):
+                _check_places(losses, batch, again)
+        finally:
+            state.put_back()
 
 
-def _drawn_loss(losses: Callable[..., Tensor], batch: Tree, place: int) -> float:
+def _check_places(losses: Callable[..., Tensor], batch: Tree, again: bool) -> None:
+    """Compare the losses of all places with those in other orders, unless something is drawn by place."""
+    count = count_of(batch)
+    before = torch.get_rng_state()
+    whole = losses(*batch)
+    if not torch.equal(before, torch.get_rng_state()):
+        return
+    for order in (
+        torch.arange(count).flip(0),
+        torch.randperm(count, generator=torch.Generator().manual_seed(2)),
+    ):
+        moved = losses(*_at(batch, order))
+        _check_alike(whole[order.to(whole.device)], moved, count, again)
+    same = losses(*_repeated(batch, 0, count))
+    _check_alike(same[:1].expand(count), same, count, again)
+
+
+@contextmanager
+def _silenced(model: nn.Module) -> Iterator[None]:
+    """Let dropout draw nothing meanwhile."""
+    modes = [(layer, layer.training) for layer in model.modules() if isinstance(layer, _RANDOM)]
+    shares = [(layer, layer.dropout) for layer in model.modules() if isinstance(layer, RANDOM_INSIDE)]
+    try:
+        for layer, _ in modes:
+            layer.training = False
+        for inside, _ in shares:
+            inside.dropout = 0.0
+        yield
+    finally:
+        for layer, mode in modes:
+            layer.training = mode
+        for inside, share in shares:
+            inside.dropout = share
+
+
+def _check_alike(some: Tensor, others: Tensor, count: int, again: bool) -> None:
+    if not bool((some.isfinite() & others.isfinite()).all()):  # of which no difference tells anything
+        if again:
+            return
+        raise InvalidParameter(
+            f"In a batch of {count:,} made-up examples a loss is not finite, so that nothing shows "
+            "whether the loss of one depends on the others. Let losses be finite for such examples, "
+            "or pass a smaller physical_batch_size."
+        )
+    if bool(((some - others).abs() > (_FULL_AGAIN if again else _FULL) * some.abs().clamp(min=1.0)).any()):
+        raise InvalidParameter(
+            f"In a batch of {count:,} examples the loss of one depends on the others, so that no "
+            "gradient belongs to one person alone, though among a few it does not. Take out what "
+            "mixes them, or pass a smaller physical_batch_size."
+        )
+
+
+def _drawn_losses(losses: Callable[..., Tensor], batch: Tree) -> Tensor:
     torch.manual_seed(1)  # of all devices; the caller keeps what was
-    return float(losses(*batch)[place])
+    return losses(*batch).detach()
 
 
 def _repeated(batch: Tree, place: int, count: int) -> Tree:
     """A batch in which all are the example at one place."""
-    at = [place] * count
-    repeated: Tree = tree_map_only(Tensor, lambda each: each[at] if each.ndim else each, batch)
-    return repeated
+    return _at(batch, torch.full((count,), place))
+
+
+def _at(batch: Tree, places: Tensor) -> Tree:
+    """The examples of a batch at some places."""
+    moved: Tree = tree_map_only(
+        Tensor, lambda each: each[places.to(each.device)] if each.ndim else each, batch
+    )
+    return moved
 
 
 def _close(some: Sequence[Tensor], others: Sequence[Tensor], tolerance: float) -> bool:

@@ -19,11 +19,13 @@ from sourdine.learning.gradients.entangled import Entangled
 from sourdine.learning.gradients.owners import check_model
 from sourdine.learning.gradients.uses import check_foreign
 from sourdine.learning.gradients.way import ClippedSums, GradientWay, of_each_example, way_of
+from sourdine.learning.model_state import ParameterWatch, StateSnapshot, digest
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
 REHEARSED = 6
 _TOLERANCE = {torch.float16: 2.0**-6, torch.bfloat16: 2.0**-4}  # of the precision in which a model computes
 _FINE = 1e-3
+_AGAIN = 1e-2  # of trained weights, whose sums cancel more
 _REMEDY = "Pass rehearsal=, a few public examples such as (inputs, targets), if made-up ones cannot be right."
 _NO_FORM = (
     "This processor cannot run a layer of the model in the numbers that autocast has it compute in, as with "
@@ -70,9 +72,10 @@ def compare_gradients(
     layer that is at fault. Where examples must be run one at a time, a warning says so, and why.
     """
     run = of_each_example(losses)
+    state = StateSnapshot(model, losses)
     try:
         with _moved(model), torch.enable_grad():
-            _check_buffers(model, lambda: run(*batch))
+            _check_writes(model, run, batch)
             with _noted_precisions(model) as precisions:
                 way = way_of(model, run, batch)  # it must run as it will
                 _check_whole(model, run, batch)
@@ -95,6 +98,8 @@ def compare_gradients(
         raise InvalidParameter(
             f"The model or its loss failed in a rehearsal: {str(problem).rstrip('. ')}. {remedy}"
         ) from problem
+    finally:
+        state.put_back()
     if way.reason is not None:
         warnings.warn(
             "Each example is run alone, which is right and slower than all at once. The reason: "
@@ -102,6 +107,36 @@ def compare_gradients(
             stacklevel=2,
         )
     return way
+
+
+def repeat_comparison(
+    model: nn.Module, losses: Callable[..., Tensor], batch: Tree, way: GradientWay, *, remedy: str = _REMEDY
+) -> bool:
+    """Raise unless clipped sums are still what examples give one by one, in the way that a test found.
+
+    What a trained model may have and a new one may not is let pass: gradients of zero, and weights so large
+    that gradients are not finite or lose digits.
+    """
+    run, state = of_each_example(losses), StateSnapshot(model, losses)
+    try:
+        with _moved(model), torch.enable_grad():
+            _check_writes(model, run, batch)
+            with _noted_precisions(model) as precisions:
+                run(*batch)
+            tolerance = max((_TOLERANCE.get(each, _AGAIN) for each in precisions), default=_AGAIN)
+            silence(model, run, batch, tolerance)
+            comparison = _Comparison(model, run, batch, tolerance, remedy, again=True)
+            if comparison.finite:
+                comparison.check(way)
+            return comparison.finite
+    except (SourdineError, MemoryError):
+        raise
+    except Exception as problem:  # a model may say by any of them what it does not take
+        raise InvalidParameter(
+            f"The model or its loss failed in a rehearsal: {str(problem).rstrip('. ')}. {remedy}"
+        ) from problem
+    finally:
+        state.put_back()
 
 
 def _check_whole(model: nn.Module, losses: Callable[..., Tensor], batch: Tree) -> None:
@@ -121,18 +156,22 @@ class _Comparison:
         batch: Tree,
         tolerance: float,
         remedy: str,
+        *,
+        again: bool = False,
     ) -> None:
         self._model, self._losses, self._batch = model, losses, batch
-        self._tolerance, self._remedy = tolerance, remedy
+        self._tolerance, self._remedy, self._again = tolerance, remedy, again
         self._lengths, self._largest, self._each_loss = _measured(model, losses, batch)
-        if not all(math.isfinite(each) for each in (*self._lengths, self._largest)):
+        self.finite = all(math.isfinite(each) for each in (*self._lengths, self._largest))
+        if not self.finite and not again:
             raise InvalidParameter(f"The gradients of a rehearsal are not finite. {remedy}")
 
     def check(self, way: GradientWay) -> None:
         """Refuse a way that gives other sums: with every example clipped, or with none."""
         for norm in _norms(self._lengths):
             expected = self._sums([norm / max(each, norm) for each in self._lengths])
-            sums = ClippedSums(self._model, Flat(norm=norm), way).add_up(self._losses, self._batch)
+            ways = ClippedSums(self._model, Flat(norm=norm), way)
+            sums = ways.add_up(self._losses, self._batch, strict=not self._again)
             self._compare(sums, expected)
 
     def check_alone(self, reason: str) -> None:
@@ -168,31 +207,38 @@ class _Comparison:
     def _compare(self, ours: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
         close = self._tolerance * max(float(each.abs().max()) for each in expected.values())
         for name, each in expected.items():
-            if float((ours[name] - each).abs().max()) > close:
+            mine = ours[name] if name in ours else torch.zeros_like(each)
+            if float((mine - each).abs().max()) > close:
                 raise Entangled(
                     f"The gradients of {_place(self._model, name)} in a batch are not those of its examples "
                     "one by one. Either the layer or the loss mixes examples, or the layer is not "
                     "understood here. Replace it, or freeze it."
                 )
-            if not bool(each.any()):
+            if not self._again and not bool(each.any()):
                 raise InvalidParameter(
                     f"The parameter '{name}' does not move the loss, so it would be trained on noise alone. "
                     f"Freeze it with requires_grad_(False). {self._remedy}"
                 )
 
 
-def _check_buffers(model: nn.Module, run: Callable[[], object]) -> None:
-    """Refuse a model that notes the data in a buffer, which would be handed out with it."""
-    before = {name: value.clone() for name, value in model.named_buffers()}
-    with torch.no_grad():
-        run()
+def _check_writes(model: nn.Module, losses: Callable[..., Tensor], batch: Tree) -> None:
+    """Refuse a model that notes the data in a parameter or a buffer, which would be handed out with it."""
+    buffers, watch = dict(model.named_buffers()), ParameterWatch(model)
+    watch.begin()
+    contents = {name: digest(value) for name, value in buffers.items()}
+    for graph in (False, True):  # a model may write only while gradients are taken
+        with torch.set_grad_enabled(graph):
+            each = losses(*batch)
+        if each.requires_grad:
+            torch.autograd.grad(each.sum(), list(_trained(model).values()), allow_unused=True)
     after = dict(model.named_buffers())
-    for name, value in before.items():
-        if name not in after or not torch.equal(value, after[name]):
-            raise InvalidParameter(
-                f"The buffer '{name}' of the model changes when the model runs, and no noise would hide what "
-                "it notes of the data, or of how many there are. Take it out, or replace its layer."
-            )
+    written = [name for name, then in contents.items() if name not in after or digest(after[name]) != then]
+    for name in (*written, *watch.written()):
+        raise InvalidParameter(
+            f"The {'buffer' if name in buffers else 'parameter'} '{name}' of the model changes when the "
+            "model runs, and no noise would hide what it notes of the data, or of how many there are. Take "
+            "it out, or replace its layer."
+        )
 
 
 def _trained(model: nn.Module) -> dict[str, Tensor]:
@@ -255,7 +301,7 @@ def _norms(lengths: Sequence[float]) -> tuple[float, float]:
 def _moved(model: nn.Module) -> Iterator[None]:
     """Move the parameters of a model a little while the block lasts, and leave all as it was."""
     source = torch.Generator().manual_seed(1)
-    values = [(value, value.detach().clone()) for value in model.parameters() if value.requires_grad]
+    values = [(value, value.detach().clone()) for value in model.parameters()]
     buffers = [
         (layer._buffers, name, value, value.clone())
         for layer in model.modules()
@@ -267,7 +313,7 @@ def _moved(model: nn.Module) -> Iterator[None]:
     with torch.random.fork_rng():
         try:
             with torch.no_grad():
-                for value, _ in values:
+                for value in _trained(model).values():
                     value.add_(torch.randn(value.shape, generator=source).mul_(0.05).to(value))
             yield
         finally:

@@ -21,12 +21,14 @@ from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.data.augmentation import AugmentedExamples
 from sourdine.learning.data.batches import Batches, IndependentBatches, Indices
 from sourdine.learning.data.examples import Batch, Examples
+from sourdine.learning.data.trees import Tree
 from sourdine.learning.data.units import UnitIds
 from sourdine.learning.devices.processes import ALONE, Processes
 from sourdine.learning.evaluation.judging import Judge, Metric
 from sourdine.learning.evaluation.stopping import EarlyStopping
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.gradients.drawing import check_full_batch, full_batch
+from sourdine.learning.gradients.self_test import REHEARSED
 from sourdine.learning.gradients.way import GradientWay
 from sourdine.learning.masks import unforeseen
 from sourdine.learning.noise.noisy_gradient import GRID_STEPS
@@ -36,6 +38,7 @@ from sourdine.learning.running.checkpoint import Checkpoint, State, check_same
 from sourdine.learning.running.moving import MakeOptimizer, MakeSchedule, Moving
 from sourdine.learning.step import Step
 from sourdine.learning.task import Task
+from sourdine.learning.tested import SelfTests, trained_of
 
 ReportProgress = Callable[[Progress], None]
 _MARKS = 20  # how often on the way epsilon is computed anew
@@ -93,6 +96,7 @@ class Run:
             moving.load(state.parts)
         moving.step.begin()
         moving.step.ready(self.way)
+        self._tests.begin(self._losses, self.way)
         with unforeseen(self.bits) if self.bits.secure else nullcontext():
             history = self.processes.from_first(self._trained(moving, state, file))
         moving.finish()
@@ -156,8 +160,7 @@ class Run:
             each = self._per_unit * self.copies
             step.take(task.losses, (tried.made_up(2 * each), torch.ones(2 * each)))
             if self.way.reason is None and not self.plan.exact:
-                full = tried.made_up(full_batch(self.plan.batch_size, self.physical_batch_size) * each)
-                check_full_batch(lambda *some: task.losses(some), full)
+                check_full_batch(task.model, lambda *some: task.losses(some), self._full_batch())
             step.check_places(task.losses, (tried.made_up(1), torch.ones(1)), examples_per_unit=each)
             try:
                 moving.close()
@@ -172,6 +175,29 @@ class Run:
                     f"{counted(self.plan.steps, 'step')} of the run: {str(problem).rstrip('. ')}. Nothing "
                     "was paid for. Mend what is named there."
                 ) from problem
+
+    def _full_batch(self) -> Tree:
+        """Made-up examples, as many as may be computed at once."""
+        tried = self.examples if self.tried is None else self.tried
+        units = full_batch(self.plan.batch_size, self.physical_batch_size)
+        return tried.made_up(units * self._per_unit * self.copies)
+
+    @cached_property
+    def _tests(self) -> SelfTests:
+        """The tests of the model while it is trained."""
+        return SelfTests(self.task.model, self.task.model, "The run ends here.")
+
+    def _test(self, moving: Moving, step: int) -> None:
+        """Test the model before a step, where it changed or that is due."""
+        tried = self.examples if self.tried is None else self.tried
+        full = None if self.plan.exact else self._full_batch
+        way, new = self._tests.way(self._losses, tried.made_up(REHEARSED), full, step)
+        if new:
+            moving.step.ready(way)
+
+    @cached_property
+    def _losses(self) -> Callable[..., Tensor]:
+        return lambda *some: self.task.losses(some)
 
     def _moving(self, model: nn.Module, step: Step) -> Moving:
         return Moving(model, step, optimizer=self.optimizer, schedule=self.schedule, averaging=self.averaging)
@@ -199,7 +225,7 @@ class Run:
         model = copy.deepcopy(self.original).eval()
         model.zero_grad(set_to_none=True)
         with torch.no_grad():
-            for name, value in self.task.model.named_parameters():
+            for name, value in trained_of(self.task.model).items():
                 model.get_parameter(name).copy_(value)
         return model
 
@@ -282,10 +308,11 @@ class Run:
         drawn = self._batches.draw(self.bits, after=done)
         for step in range(done + 1, steps + 1):
             if self._ends(step - 1, history):
+                self._tests.confirm(step - 1, last=True)
                 save(step - 1, over=True)
                 return tuple(history)
             units = self.processes.places(next(drawn) if self.processes.first else None)
-            self._take(self.processes.share(units), moving)
+            self._take(self.processes.share(units), moving, step - 1)
             if not self.processes.first:
                 continue
             now = self._at(step)
@@ -309,14 +336,18 @@ class Run:
     def _stops(self, history: Sequence[Progress]) -> bool:
         return self.stopping is not None and self.stopping.ends(history)
 
-    def _take(self, units: Indices, moving: Moving) -> None:
+    def _take(self, units: Indices, moving: Moving, taken: int) -> None:
         """One logical batch, or this process's share of it, in physical ones."""
         with moving.step.or_give_up():
+            self._test(moving, taken)
             self._take_in(units, moving)
+            self._tests.confirm(taken, last=taken == self.plan.steps - 1)
         moving.close()
 
     def _take_in(self, units: Indices, moving: Moving) -> None:
-        size = self.physical_batch_size * (_PORTION if self.plan.exact else 1)
+        # no batch is taken whole that is larger than those that were tested
+        size = full_batch(self.plan.batch_size, self.physical_batch_size)
+        size *= _PORTION if self.plan.exact else 1
         for start in range(0, len(units), size):
             some = units[start : start + size]
             weights: Tensor | None
