@@ -12,6 +12,7 @@ from sourdine.core.late import install_line
 if TYPE_CHECKING:
     from sourdine.accounting.certificate.card import Card as Card
     from sourdine.accounting.dpsgd.training import Sampler as Sampler
+    from sourdine.core.errors import VoidRun as VoidRun
     from sourdine.learning.baseline import Repeats as Repeats
     from sourdine.learning.baseline import repeat as repeat
     from sourdine.learning.correlation.declared import BLT as BLT
@@ -104,6 +105,7 @@ _HOMES = {
     "ShuffledBatches": "learning.data.batches",
     "Solved": "learning.least_squares.solve",
     "Step": "learning.step",
+    "VoidRun": "core.errors",
     "Trained": "learning.result",
     "TruncatedBatches": "learning.data.batches",
     "card_of": "learning.result",
@@ -160,6 +162,7 @@ __all__ = [  # noqa: RUF022  (by plain order)
     "TrainingPlan",
     "TruncatedBatches",
     "UnitIds",
+    "VoidRun",
     "card_of",
     "check",
     "fit",

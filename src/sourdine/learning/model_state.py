@@ -12,12 +12,14 @@ import sysconfig
 import types
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.overrides import TorchFunctionMode
 from torch.utils.data import DataLoader, Dataset
 
 from sourdine.core.errors import VoidRun
@@ -45,6 +47,15 @@ _OPAQUE = (
     DataLoader,
     Dataset,
 )
+_LOOKUPS = {
+    Tensor.__getitem__,
+    Tensor.index_select,
+    Tensor.gather,
+    Tensor.take,
+    torch.index_select,
+    torch.gather,
+    torch.take,
+}
 _CONTAINERS = (dict, list, set, deque)
 _LIBRARY = (sysconfig.get_path("stdlib"), "site-packages", "dist-packages")
 
@@ -112,6 +123,7 @@ class StateSnapshot:
 
     def __init__(self, model: nn.Module, losses: object = None) -> None:
         self._slots: list[_Slot] = []
+        self._outside: list[Tensor] = []  # that losses take from elsewhere than the model
         self._seen: dict[int, object] = {id(value): value for _, value in _values(model)}
         for layer in model.modules():
             self._seen[id(layer)] = layer
@@ -142,6 +154,8 @@ class StateSnapshot:
         inside: Collection[object] = ()
         if isinstance(value, Tensor | np.ndarray):
             self._slots.append(_NumbersSlot(value))
+            if tensors and isinstance(value, Tensor):
+                self._outside.append(value)
         elif isinstance(value, _CONTAINERS):
             self._slots.append(
                 _DictSlot(value, tensors) if isinstance(value, dict) else _ListSlot(value, tensors)
@@ -161,6 +175,7 @@ class StateSnapshot:
                     self._slots.append(_NameSlot(home, key, part))
             inside = [part for _, _, part in parts]
         elif hasattr(value, "__dict__") and is_opened(type(value), tensors):
+            self._walk_class(type(value))
             self._slots.append(_DictSlot(value.__dict__, tensors))
             inside = value.__dict__.values()
         for each in list(inside):
@@ -172,6 +187,13 @@ class StateSnapshot:
             if slot.changed():
                 slot.put_back()
 
+    def stand_ins(self) -> AbstractContextManager[object]:
+        """Let made-up numbers be looked up meanwhile in tensors that losses take from elsewhere.
+
+        A loss that is given the indices of examples would read real ones.
+        """
+        return _StandIns(self._outside)
+
     def check(self) -> None:
         """End the run if something was written that could not be put back."""
         if any(slot.lost for slot in self._slots):
@@ -179,6 +201,33 @@ class StateSnapshot:
                 "The model or its losses wrote into a large tensor while gradients were taken, which cannot "
                 "be put back. The charge stands, and nothing of this run may be handed out."
             )
+
+
+class _StandIns(TorchFunctionMode):
+    """Where numbers are looked up in one of some tensors, gives made-up ones."""
+
+    def __init__(self, tensors: list[Tensor]) -> None:
+        super().__init__()
+        self._known = {id(each): each for each in tensors}
+        self._made_up: dict[int, Tensor] = {}
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if args and id(args[0]) in self._known and function in _LOOKUPS:
+            args = (self._stand_in(args[0]), *args[1:])
+        return function(*args, **(kwargs or {}))
+
+    def _stand_in(self, value: Tensor) -> Tensor:
+        if id(value) not in self._made_up:
+            source = torch.Generator().manual_seed(len(self._made_up))
+            shape = value.shape if value.numel() <= _CLONED else (1, *value.shape[1:])
+            if value.dtype.is_floating_point:
+                found = torch.randn(shape, generator=source)
+            else:
+                found = torch.randint(0, 2, shape, generator=source)
+            self._made_up[id(value)] = found.to(value.device, value.dtype).expand(value.shape)
+        return self._made_up[id(value)]
 
 
 class _Slot:

@@ -235,6 +235,7 @@ class _Fingerprint:
         else:
             self.entries[path] = _Same(value)
             if hasattr(value, "__dict__") and is_opened(type(value), True):
+                self.note_class(type(value))
                 for name, part in vars(value).items():
                     self.note(f"{path}.{name}", part, depth + 1)
 

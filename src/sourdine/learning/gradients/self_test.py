@@ -74,7 +74,7 @@ def compare_gradients(
     run = of_each_example(losses)
     state = StateSnapshot(model, losses)
     try:
-        with _moved(model), torch.enable_grad():
+        with _moved(model), torch.enable_grad(), state.stand_ins():
             _check_writes(model, run, batch)
             with _noted_precisions(model) as precisions:
                 way = way_of(model, run, batch)  # it must run as it will
@@ -119,7 +119,7 @@ def repeat_comparison(
     """
     run, state = of_each_example(losses), StateSnapshot(model, losses)
     try:
-        with _moved(model), torch.enable_grad():
+        with _moved(model), torch.enable_grad(), state.stand_ins():
             _check_writes(model, run, batch)
             with _noted_precisions(model) as precisions:
                 run(*batch)
