@@ -210,6 +210,20 @@ def test_fit_hands_out_nothing_if_the_model_changes_on_the_way(tmp_path: Any) ->
     assert ledger.status().blocks == 1
 
 
+def test_fit_ends_if_the_loss_is_switched() -> None:
+    owner = Owner(nn.Identity())
+    switch = lambda now: setattr(owner, "mixed", now.step >= 3)
+    with pytest.raises((VoidRun, InvalidParameter)):
+        fit(
+            nn.Linear(4, 2),
+            (X, Y),
+            TrainingPlan(noise_multiplier=2, delta=1e-3, epochs=2, batch_size=8),
+            loss=owner.losses,
+            execution=Execution(physical_batch_size=8),
+            progress=switch,
+        )
+
+
 def test_fit_ends_if_the_model_mixes_late() -> None:
     calls = 0
 

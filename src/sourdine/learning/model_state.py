@@ -27,7 +27,8 @@ from sourdine.learning.task import Task
 
 _COLUMNS = 1021  # of a digest; a prime, so that no rows of tensors are as long
 _CLONED = 1 << 20  # numbers of a tensor, up to which its content is kept
-_DEEPEST = 6  # attributes of attributes
+_DEEPEST = 6  # attributes of attributes of a model
+_NEAR = 2  # of what losses refer to: what is further, other parts of a program may write
 _MOST = 1 << 16  # objects that are looked at
 _PATCHED = {"forward", "_compiled_call_impl"}  # which the engine replaces while gradients are taken
 HOOKS = (
@@ -146,7 +147,7 @@ class StateSnapshot:
                 self._walk(value, 0, tensors=True)
 
     def _walk(self, value: object, depth: int, *, tensors: bool) -> None:
-        if depth > _DEEPEST or id(value) in self._seen or len(self._seen) > _MOST:
+        if depth > (_NEAR if tensors else _DEEPEST) or id(value) in self._seen or len(self._seen) > _MOST:
             return
         if value is None or isinstance(value, (*_OPAQUE, bool, int, float, str, bytes)):
             return
@@ -173,11 +174,13 @@ class StateSnapshot:
             for home, key, part in parts:
                 if home is not None:
                     self._slots.append(_NameSlot(home, key, part))
-            inside = [part for _, _, part in parts]
+            for _, name, part in parts:
+                self._walk(part, depth + bool(name), tensors=tensors)
         elif hasattr(value, "__dict__") and is_opened(type(value), tensors):
             self._walk_class(type(value))
             self._slots.append(_DictSlot(value.__dict__, tensors))
             inside = value.__dict__.values()
+            depth -= isinstance(value, Task)
         for each in list(inside):
             self._walk(each, depth + 1, tensors=tensors)
 

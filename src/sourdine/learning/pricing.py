@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.dpsgd.cost import TrainingCost
@@ -17,7 +19,6 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.format import counted, plain
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.learning.batch_order import DrawnBatches
 from sourdine.learning.correlation.factor import Factor
 from sourdine.learning.data.batches import (
     AllocatedBatches,
@@ -32,6 +33,9 @@ from sourdine.learning.data.batches import (
 )
 from sourdine.learning.memory.model import Memory
 from sourdine.learning.noise.noisy_gradient import GRID_STEPS, NoisyGradient, rounded_noise
+
+if TYPE_CHECKING:
+    from sourdine.learning.batch_order import DrawnBatches
 
 _KINDS: dict[Sampler, type[Batches]] = {
     Sampler.POISSON: PoissonBatches,
@@ -179,15 +183,21 @@ class PricedPlan:
         `present` is how many units there really are, where a plan states another number. A `Step` made of
         this plan takes these batches in this order.
         """
+        if find_spec("torch") is None:
+            return self._drawn(bits, present)
         return self.drawing(bits, present=present).each()
 
-    def drawing(self, bits: Bits = SYSTEM, *, present: int | None = None) -> DrawnBatches:
+    def drawing(self, bits: Bits = SYSTEM, *, present: int | None = None) -> "DrawnBatches":
         """The batches of one run, each of which is given out once."""
+        from sourdine.learning.batch_order import DrawnBatches
+
+        return DrawnBatches(self, self.batches, self.steps, self._drawn(bits, present))
+
+    def _drawn(self, bits: Bits, present: int | None) -> Iterator[Indices]:
         batches = self.batches
         if present is not None and isinstance(batches, IndependentBatches):
             batches = replace(batches, present=present)
-        source = itertools.islice(batches.draw(bits), self.steps)
-        return DrawnBatches(self, self.batches, self.steps, source)
+        return itertools.islice(batches.draw(bits), self.steps)
 
     @property
     def every(self) -> int:

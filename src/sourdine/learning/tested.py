@@ -17,6 +17,7 @@ from sourdine.learning.gradients.drawing import check_full_batch
 from sourdine.learning.gradients.self_test import compare_gradients, repeat_comparison
 from sourdine.learning.gradients.way import GradientWay
 from sourdine.learning.model_state import HOOKS, OWN, digest, is_library, is_opened, parts_of_function
+from sourdine.learning.task import Task
 
 Fingerprint = Mapping[str, object]
 _Subject = tuple[Callable[..., Tensor], Tree, Callable[[], Tree] | None]
@@ -237,7 +238,7 @@ class _Fingerprint:
             if hasattr(value, "__dict__") and is_opened(type(value), True):
                 self.note_class(type(value))
                 for name, part in vars(value).items():
-                    self.note(f"{path}.{name}", part, depth + 1)
+                    self.note(f"{path}.{name}", part, depth + (type(value) is not Task))
 
 
 def _plain(value: object, depth: int) -> object:

@@ -197,7 +197,8 @@ class Run:
 
     @cached_property
     def _losses(self) -> Callable[..., Tensor]:
-        return lambda *some: self.task.losses(some)
+        task = self.task
+        return lambda *some: task.losses(some)
 
     def _moving(self, model: nn.Module, step: Step) -> Moving:
         return Moving(model, step, optimizer=self.optimizer, schedule=self.schedule, averaging=self.averaging)
