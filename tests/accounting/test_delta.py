@@ -11,8 +11,8 @@ from sourdine.accounting.accountant import Accountant
 from sourdine.accounting.approximate import Approximate, Pure, known, known_at
 from sourdine.accounting.calibration import calibrate_noise, uses_within
 from sourdine.accounting.explain.curve import Curve
+from sourdine.accounting.joint import together
 from sourdine.accounting.pld.accountant import PLD
-from sourdine.accounting.pld.joint import together
 from sourdine.accounting.rdp.accountant import Renyi
 from sourdine.accounting.shuffling.epochs import shuffled_epoch
 from sourdine.accounting.spend import DisjointPart, Spend, block_loss

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sourdine.accounting import PLD, known, parallel, together
-from sourdine.accounting.pld.joint import Worst, worst
+from sourdine.accounting.joint import Worst, worst
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import AtomLaw, GaussianLaw, pure_law
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from sourdine.accounting.dpsgd.sweep import dpsgd_epsilons
     from sourdine.accounting.dpsgd.training import Sampler, Training, dpsgd_epsilon, noise_for
     from sourdine.accounting.gaussian_dp import dominating_square, gdp_epsilon, mu_of_epsilon
+    from sourdine.accounting.joint import together
     from sourdine.accounting.odometer import odometer_epsilon
     from sourdine.accounting.pld.accountant import PLD
-    from sourdine.accounting.pld.joint import together
     from sourdine.accounting.rdp.accountant import DENSE_ORDERS, SOURCE_ORDERS, Conversion, Renyi
     from sourdine.accounting.shuffling.blanket import Favours, blanket_model
     from sourdine.accounting.shuffling.clones import shuffle_model, shuffle_model_bound
@@ -113,7 +113,7 @@ _HOMES = {
     ),
     "odometer": ("odometer_epsilon",),
     "pld.accountant": ("PLD",),
-    "pld.joint": ("together",),
+    "joint": ("together",),
     "rdp.accountant": (
         "DENSE_ORDERS",
         "SOURCE_ORDERS",

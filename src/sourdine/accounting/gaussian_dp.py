@@ -10,7 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from sourdine.accounting.accountant import Bracket
 from sourdine.core import check
+from sourdine.core.composed import ComposedDistribution
 from sourdine.core.distributions import (
     AtomLaw,
     DiscreteGaussianLaw,
@@ -80,8 +82,14 @@ def _gaussian(law: GaussianLaw, rho: Fraction | float) -> Fraction:
 
 
 def _of_law(law: LossDistribution) -> float:
+    if isinstance(
+        law, ComposedDistribution
+    ):  # shifts of independent answers are one of their Euclidean length
+        return math.sqrt(sum(count * _of_law(part) ** 2 for part, count in law.parts)) * (1 + _MARGIN)
     if isinstance(law, DiscreteGaussianLaw):
         return _discrete(law)
+    if isinstance(law, GaussianLaw):
+        return law.mu
     if isinstance(law, AtomLaw):
         cuts = np.unique(law.atoms[0])[:-1]
     elif (
@@ -142,15 +150,33 @@ def gdp_epsilon(square: Fraction, delta: float) -> float:
     >>> round(gdp_epsilon(Fraction(1), 1e-5), 4)
     4.3772
     """
+    return gdp_bracket(square, delta).upper
+
+
+def gdp_bracket(square: Fraction, delta: float) -> Bracket:
+    """The same from both sides: the epsilon of the Gaussian itself.
+
+    >>> 4.377178 in gdp_bracket(Fraction(1), 1e-5)
+    True
+    """
     exact = check.rational("gdp_epsilon", "square", square)
     share = float(check.inside("gdp_epsilon", "delta", delta, 0, 1))
     if exact < 0:
         raise check.fail("gdp_epsilon", "square", "be at least 0", float(exact))
     if exact == 0:
-        return 0.0
-    mu, allowed = math.sqrt(float_above(exact)) * (1 + _MARGIN), math.log(share)
+        return Bracket(0.0, 0.0)
+    mu, allowed = math.sqrt(float_above(exact)), math.log(share)
     if mu > _HOPELESS:
-        return math.inf
+        return Bracket(0.0, math.inf)
+    lower = _crossing(mu * (1 - _MARGIN), allowed, -1)[0]
+    return Bracket(lower, _crossing(mu * (1 + _MARGIN), allowed, 1)[1])
+
+
+def _crossing(mu: float, allowed: float, sign: int) -> tuple[float, float]:
+    """Epsilons just below and just above where log delta of a Gaussian falls to what is allowed.
+
+    What floats may err is added to log delta, or with the other sign taken from it.
+    """
 
     def fits(epsilon: float) -> bool:
         """In logarithms, whose difference is off by a share of their size."""
@@ -158,20 +184,20 @@ def gdp_epsilon(square: Fraction, delta: float) -> float:
         if first == -math.inf:
             return True
         second = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
-        remainder = -math.expm1(min(second - first, 0.0)) + 1e-13 * (1 + epsilon - first)
-        return first + math.log(remainder) + _MASS <= allowed
+        remainder = -math.expm1(min(second - first, 0.0)) + sign * 1e-13 * (1 + epsilon - first)
+        return remainder <= 0 or first + math.log(remainder) + sign * _MASS <= allowed
 
     if fits(0.0):
-        return 0.0
+        return 0.0, 0.0
     low, high = 0.0, mu * mu / 2 + mu * math.sqrt(-2 * allowed) + 1
     while not fits(high):
         low, high = high, 2 * high
-        if high > 1e12:
-            return math.inf
+        if high > _HOPELESS**2:
+            return low, math.inf
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    return low, high
 
 
-_HOPELESS = 1e4
+_HOPELESS = 1e6

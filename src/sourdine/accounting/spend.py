@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from sourdine.accounting.accountant import Accountant
-from sourdine.accounting.pld.joint import together
+from sourdine.accounting.joint import together
 from sourdine.accounting.subsampling.samplers import Sampling
 from sourdine.accounting.transforms import parallel
 from sourdine.core import check

@@ -14,9 +14,10 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from sourdine.accounting.accountant import exactly, same_relation, with_margin, without_delta
-from sourdine.accounting.pld.joint import Together, points, unlike, worst
+from sourdine.accounting.joint import points, unlike, worst
 from sourdine.accounting.zcdp import above_zero, tight_epsilon
 from sourdine.core import check
+from sourdine.core.composed import ComposedDistribution
 from sourdine.core.distance import Distance, Neighbours, Norm
 from sourdine.core.distributions import AtomLaw, Floats, LossDistribution, float_above
 from sourdine.core.loss import PrivacyLoss
@@ -30,7 +31,8 @@ _ROUNDING = 1e-11  # sums of some 6000 masses err by 1.4e-12, a normal tail by 1
 def group_distance(distance: Distance, size: int) -> Distance:
     """How far inputs move when up to `size` units change: exact, and the way to go where nothing is sampled.
 
-    By the triangle inequality, `size` times as far, and `size` times as many numbers change. Do not use it
+    By the triangle inequality, `size` times as far, and `size` times as many numbers change, each by as much
+    as that together. Do not use it
     under sampling, where several of the group may be drawn, or none: use `group` on the sampled loss.
 
     >>> group_distance(Distance.l2(1), 3).amount
@@ -39,7 +41,8 @@ def group_distance(distance: Distance, size: int) -> Distance:
     size = check.integer("group_distance", "size", size, 1, _MOST)
     factor = size**2 if distance.norm is Norm.L2 else size
     numbers = None if distance.coordinates is None else distance.coordinates * size
-    return replace(distance, amount=distance.amount * factor, coordinates=numbers)
+    largest = None if distance.largest is None else distance.largest * size
+    return replace(distance, amount=distance.amount * factor, coordinates=numbers, largest=largest)
 
 
 def group(loss: PrivacyLoss, size: int) -> PrivacyLoss:
@@ -167,7 +170,9 @@ def _pairs(parts: Sequence[PrivacyLoss]) -> PrivacyLoss:
     if len(different) > _MOST_PAIRS:
         different = [worst(different)]
     pairs = [
-        Together(((one, 1), (other, 1))) if one is not other else Together(((one, 2),))
+        ComposedDistribution(((one, 1), (other, 1)))
+        if one is not other
+        else ComposedDistribution(((one, 2),))
         for one, other in combinations_with_replacement(different, 2)
         if one is not other or len(different) == 1 or sum(law == one for law in laws) > 1
     ]

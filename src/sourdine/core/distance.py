@@ -6,6 +6,7 @@ from fractions import Fraction
 from math import isqrt
 
 from sourdine.core import check
+from sourdine.core.codec import added
 
 
 class Norm(StrEnum):
@@ -30,8 +31,8 @@ class Distance:
     """A bound on the change of a mechanism's input between neighbours.
 
     `amount` is the bound itself in L1, Linf and Hamming, and its *square* in L2, so that the square root
-    of 2 stays exact. `coordinates` is how many numbers of the input change at most, None when nobody knows.
-    Use the constructors:
+    of 2 stays exact. `coordinates` is how many numbers of the input change at most, and `largest` by how much
+    each of them does; None when nobody knows. Use the constructors:
 
     >>> Distance.l2(square=2, coordinates=2).amount
     Fraction(2, 1)
@@ -41,6 +42,7 @@ class Distance:
     amount: Fraction
     coordinates: int | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
+    largest: Fraction | None = added(None)
 
     def __post_init__(self) -> None:
         check.member("Distance", "norm", self.norm, Norm)
@@ -49,6 +51,8 @@ class Distance:
         if self.coordinates is not None:
             count = check.integer("Distance", "coordinates", self.coordinates, 1, 2**62)
             check.keep(self, coordinates=count)
+        if self.largest is not None:
+            check.keep(self, largest=check.positive("Distance", "largest", self.largest))
 
     @classmethod
     def l1(
@@ -57,10 +61,17 @@ class Distance:
         *,
         coordinates: int | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        largest: Fraction | int | None = None,
     ) -> "Distance":
         """A sum of absolute changes."""
         amount = check.positive("Distance", "value", value)
-        return cls(norm=Norm.L1, amount=amount, coordinates=coordinates, neighbours=neighbours)
+        return cls(
+            norm=Norm.L1,
+            amount=amount,
+            coordinates=coordinates,
+            neighbours=neighbours,
+            largest=_exact(largest),
+        )
 
     @classmethod
     def l2(
@@ -70,6 +81,7 @@ class Distance:
         square: Fraction | float | None = None,
         coordinates: int | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        largest: Fraction | int | None = None,
     ) -> "Distance":
         """A Euclidean length, or its square."""
         if (value is None) == (square is None):
@@ -78,7 +90,13 @@ class Distance:
             amount = check.positive("Distance.l2", "value", value) ** 2
         else:
             amount = check.positive("Distance.l2", "square", square)
-        return cls(norm=Norm.L2, amount=amount, coordinates=coordinates, neighbours=neighbours)
+        return cls(
+            norm=Norm.L2,
+            amount=amount,
+            coordinates=coordinates,
+            neighbours=neighbours,
+            largest=_exact(largest),
+        )
 
     @classmethod
     def linf(cls, value: Fraction | float, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> "Distance":
@@ -90,6 +108,10 @@ class Distance:
         """How many answers change."""
         count = check.integer("Distance", "value", value, 1, 2**62)
         return cls(norm=Norm.HAMMING, amount=Fraction(count), neighbours=neighbours)
+
+
+def _exact(largest: Fraction | int | None) -> Fraction | None:
+    return None if largest is None else check.positive("Distance", "largest", largest)
 
 
 def root_above(square: Fraction) -> Fraction:

@@ -58,6 +58,11 @@ class LossDistribution(ABC):
         """A law that the true one is nowhere below: itself, unless it is known as an upper bound only."""
         return self
 
+    @property
+    def unsampled(self) -> "LossDistribution":
+        """A law that is nowhere below, without the chance that hides a unit where there is one."""
+        return self
+
     def profile(self, epsilon: ArrayLike) -> Floats:
         """delta(epsilon), the hockey-stick divergence of this direction."""
         above = self.survival(epsilon)

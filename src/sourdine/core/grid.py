@@ -222,6 +222,20 @@ def distance_units(distance: Distance, granularity: Fraction | None) -> Fraction
     return distance.amount / granularity + distance.coordinates
 
 
+def cells_moved(distance: Distance, units: Fraction, granularity: Fraction | None) -> tuple[int, int]:
+    """Return how many numbers change at most, and by how many steps each of them; (0, 0) if nobody knows.
+
+    `units` is the distance in steps, squared in L2. Rounding moves a real by one step more.
+    """
+    most = math.floor(units)
+    count = most if distance.coordinates is None else min(distance.coordinates, most)
+    if count == 1:
+        return 1, math.isqrt(most) if distance.norm is Norm.L2 else most
+    if distance.largest is None:
+        return 0, 0
+    return count, math.floor(distance.largest / granularity + 1 if granularity else distance.largest)
+
+
 def one_moves(distance: Distance, units: Fraction) -> bool:
     """Whether a single coordinate can change: by declaration, or since two would need two units."""
     return distance.coordinates == 1 or units < 2

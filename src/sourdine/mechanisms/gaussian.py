@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
+from sourdine.core.composed import ComposedDistribution
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.distributions import DiscreteGaussianLaw, LossDistribution, RhoLaw, float_above
 from sourdine.core.late import ndtri
@@ -62,11 +63,15 @@ class Gaussian(Mechanism):
         return PrivacyLoss.symmetric(self._law(square, distance), neighbours=distance.neighbours, rho=rho)
 
     def _law(self, square: Fraction, distance: Distance) -> LossDistribution:
-        """One number that moves by whole steps has a known law; else the worst law that rho allows."""
-        units = math.isqrt(math.floor(square))
-        if units == 0 or not grid.one_moves(distance, square):
+        """Whole numbers that are known to move by so many steps each have laws, which compose.
+
+        Else it is the worst law that rho allows, and where they would have a larger rho together.
+        """
+        count, steps = grid.cells_moved(distance, square, self.granularity)
+        if not 0 < count * steps**2 <= square:
             return RhoLaw(float_above(square / (2 * self._unit_sigma**2)))
-        return DiscreteGaussianLaw(units, float(self._unit_sigma**2))
+        one = DiscreteGaussianLaw(steps, float(self._unit_sigma**2))
+        return one if count == 1 else ComposedDistribution(((one, count),))
 
     def error(self, confidence: float = 0.95) -> float:
         confidence = check.confidence("Gaussian.error", confidence)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
+from sourdine.core.composed import ComposedDistribution
 from sourdine.core.distance import Distance, Neighbours, Norm
 from sourdine.core.distributions import GeometricLaw
 from sourdine.core.loss import PrivacyLoss
@@ -56,7 +57,8 @@ class Laplace(Mechanism):
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
-        return laplace_loss(grid.distance_units(distance, self.granularity), self._unit_scale, distance)
+        units = grid.distance_units(distance, self.granularity)
+        return laplace_loss(units, self._unit_scale, distance, self.granularity)
 
     def error(self, confidence: float = 0.95) -> float:
         confidence = check.confidence("Laplace.error", confidence)
@@ -84,18 +86,26 @@ class Laplace(Mechanism):
         )
 
 
-def laplace_loss(units: Fraction, scale: Fraction, distance: Distance) -> PrivacyLoss:
+def laplace_loss(
+    units: Fraction, scale: Fraction, distance: Distance, granularity: Fraction | None = None
+) -> PrivacyLoss:
     """The loss of discrete Laplace noise for a change in L1 of at most `units` grid steps.
 
-    When one number changes, its whole law is known. When several may, the split is not, and the law that
-    dominates every epsilon-DP mechanism stands in.
+    When one number changes, or it is known by how much each does, laws are known, and compose. When the split
+    is not, the law that dominates every epsilon-DP mechanism stands in.
     """
     whole = math.floor(units)
     epsilon = Fraction(whole) / scale
-    if whole == 0 or not grid.one_moves(distance, units):
+    count, steps = grid.cells_moved(distance, units, granularity)
+    if not 0 < count * steps <= whole:
         return PrivacyLoss.pure(epsilon, neighbours=distance.neighbours)
-    law = GeometricLaw(whole, float(scale))
-    return PrivacyLoss.symmetric(law, neighbours=distance.neighbours, epsilon=epsilon, rho=epsilon**2 / 2)
+    one, each = GeometricLaw(steps, float(scale)), Fraction(steps) / scale
+    return PrivacyLoss.symmetric(
+        one if count == 1 else ComposedDistribution(((one, count),)),
+        neighbours=distance.neighbours,
+        epsilon=count * each,
+        rho=count * each**2 / 2,
+    )
 
 
 def laplace_quantile(scale: Fraction, confidence: float) -> int:

@@ -13,10 +13,10 @@ from sourdine.accounting.pld.composition import (
     epsilon_bracket,
     profile_above,
 )
-from sourdine.accounting.pld.discretisation import above
 from sourdine.accounting.pld.scout import Repeated
 from sourdine.accounting.pld.tilt import Tilt
 from sourdine.accounting.subsampling.poisson import PoissonRemove
+from sourdine.core.composed import above
 from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw, GeometricLaw, LossDistribution, pure_law
 from tests.accounting.profiles import gaussian_delta, least_epsilon
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.accounting.pld.discretisation import SHIFT, above, below
+from sourdine.accounting.pld.discretisation import SHIFT, below
 from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove
+from sourdine.core.composed import above
 from sourdine.core.distributions import (
     AtomLaw,
     DiscreteGaussianLaw,

@@ -20,7 +20,7 @@ from tests.accounting.profiles import hockey_stick, least_epsilon, responses_del
 @settings(max_examples=60)
 @given(st.lists(st.floats(0.01, 4), min_size=1, max_size=8), st.floats(-9, -0.5))
 def test_responses_are_bracketed_to_many_digits(epsilons: list[float], log_delta: float) -> None:
-    found = outcomes([Repeated(pure_law(epsilon), 1) for epsilon in epsilons])
+    found = outcomes([Repeated(pure_law(epsilon), 1) for epsilon in epsilons], 1e-30)
     assert found is not None
     bracket = found.epsilon(10**log_delta)
     true = least_epsilon(lambda x: responses_delta(epsilons, x), 10**log_delta, sum(epsilons))
@@ -40,7 +40,7 @@ def product(p: np.ndarray, q: np.ndarray, count: int) -> tuple[np.ndarray, np.nd
 def test_three_values_and_an_outcome_that_tells_everything(infinite: float, count: int) -> None:
     p = np.array([0.6 - infinite, 0.3, 0.1, infinite])
     q = np.array([0.2, 0.3, 0.5, 0.0])
-    found = outcomes([Repeated(AtomLaw.between(p, q), count)])
+    found = outcomes([Repeated(AtomLaw.between(p, q), count)], 1e-30)
     assert found is not None
     one, other = product(p, q, count)
     for epsilon in (-1.0, 0.0, 0.7, 2.0, 5.0):
@@ -51,7 +51,7 @@ def test_three_values_and_an_outcome_that_tells_everything(infinite: float, coun
 
 
 def test_a_delta_below_what_tells_everything() -> None:
-    found = outcomes([Repeated(known(1, 1e-3).remove, 2)])
+    found = outcomes([Repeated(known(1, 1e-3).remove, 2)], 1e-30)
     assert found is not None
     assert found.epsilon(1e-3).upper == math.inf
     assert found.epsilon(0.5).upper < 1
@@ -68,7 +68,7 @@ def test_a_delta_below_what_tells_everything() -> None:
 @pytest.mark.parametrize("count", [1, 20, 100])
 def test_it_agrees_with_the_lattice(law: LossDistribution, count: int) -> None:
     laws = [Repeated(law, count)]
-    found = outcomes(laws)
+    found = outcomes(laws, 1e-30)
     assert found is not None
     for delta in (1e-2, 1e-6):
         exact, rough = found.epsilon(delta), epsilon_bracket(laws, delta, 1e-3)
@@ -113,4 +113,4 @@ def test_counts_of_a_million() -> None:
     ],
 )
 def test_too_many_outcomes_are_left_to_the_lattice(laws: list[Repeated]) -> None:
-    assert outcomes(laws) is None
+    assert outcomes(laws, 1e-30) is None

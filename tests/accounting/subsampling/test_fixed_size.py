@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.accounting import PLD, fixed_size
-from sourdine.accounting.pld.joint import worst
+from sourdine.accounting.joint import worst
 from sourdine.accounting.subsampling.fixed_size import FixedSizeLaw
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import AtomLaw, GaussianLaw, RhoLaw

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.dpsgd.training import step_loss
+from sourdine.accounting.joint import either_order
 from sourdine.accounting.pld.accountant import PLD
-from sourdine.accounting.pld.joint import either_order
 from sourdine.accounting.pld.several import Guess, LawFamily
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
@@ -154,7 +154,12 @@ def _sweep(
         add = remove if loss.add is loss.remove else LawFamily.of(loss.add, pairs)
         for together in _close(alike):
             brackets = _both(remove, add, together, accountant.width, guesses)
-            yield from zip(together, brackets, strict=True)
+            for each, bracket in zip(together, brackets, strict=True):
+                if accountant.meets(bracket):
+                    yield each, bracket
+                else:
+                    cost = accountant.repeat(accountant.lift(loss), each.steps)
+                    yield each, accountant.epsilon(cost, each.delta)
 
 
 def _both(

@@ -2,6 +2,9 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +28,8 @@ from sourdine.accounting.pld.tilt import Tilt, tilt_at, tilt_for
 from sourdine.core.distributions import Floats
 
 _ROUNDS = 6
+_COARSER = tuple(10.0**k for k in range(-9, 1))
+_SMALL = 1e-6  # an epsilon of which no share is asked for
 _TILTS = 8
 ROUGH = 0.02  # the share of an epsilon to which another is told to lie below it
 _TAIL = 1e-5  # the share of delta that losses beyond the lattice may have
@@ -33,7 +38,24 @@ _NOTHING = 1e-15  # mass at finite losses that leaves no more to say than that t
 _LAST_DIGITS = 2.0**-48  # what reading an end off may err, relative
 
 
-def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least: float = 0.0) -> Bracket:
+class Width(NamedTuple):
+    """How much of epsilon may stay open: so much, and such a share of it."""
+
+    absolute: float
+    relative: float = 1.0
+
+    def at(self, epsilon: float) -> float:
+        """How much that is at an epsilon."""
+        return min(self.absolute, self.relative * max(epsilon, _SMALL))
+
+    def no_less(self, each: float) -> "Width":
+        """The same, but no narrower than this."""
+        return Width(max(self.absolute, each), max(self.relative, each))
+
+
+def epsilon_bracket(
+    laws: Sequence[Repeated], delta: float, width: Width | float, least: float = 0.0
+) -> Bracket:
     """The least epsilon at this delta, known to within `width` where floats allow.
 
     It stops early once the answer is known to lie below `least`.
@@ -42,22 +64,27 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
 
 
 def epsilon_and_tilt(
-    laws: Sequence[Repeated], delta: float, width: float, least: float = 0.0, near: Tilt | None = None
+    laws: Sequence[Repeated],
+    delta: float,
+    width: Width | float,
+    least: float = 0.0,
+    near: Tilt | None = None,
 ) -> tuple[Bracket, Tilt | None]:
     """`epsilon_bracket`, and the tilt it was found with, for the other direction of the same losses.
 
     There it is `near`, with which an answer below `least` is told without looking for a better one.
     """
+    width = width if isinstance(width, Width) else Width(width)
     scouts = _scouts(laws, delta)
     if _ever([Repeated(item.law.least, item.count) for item in laws]) > delta:
         return Bracket(math.inf, math.inf), None
     if beyond_lattice(scouts) > delta or nothing_finite(scouts):
         return Bracket(0.0, math.inf), None
-    high = rough_sum(laws, scouts, max(width, ROUGH * least), near) if least and near else None
+    high = rough_sum(laws, scouts, max(width.at(least), ROUGH * least), near) if least and near else None
     if high is not None and high.delta(least) <= delta:
         return Bracket(0.0, least), near
     tilt = tilt_for([scout.look for scout in scouts], delta)
-    return _refined(laws, scouts, delta, width, least=least, tilt=tilt), tilt
+    return _Refinement(laws, scouts, delta, least).bracket(width, tilt), tilt
 
 
 def rough_sum(laws: Sequence[Repeated], scouts: list[Scout], width: float, tilt: Tilt) -> LossSum | None:
@@ -71,41 +98,89 @@ def rough_sum(laws: Sequence[Repeated], scouts: list[Scout], width: float, tilt:
     return sum_above(laws, lattice_from([0.0] * len(laws), scouts, step, tilt), step, tilt)
 
 
-def _refined(
-    laws: Sequence[Repeated], scouts: list[Scout], delta: float, width: float, *, least: float, tilt: Tilt
-) -> Bracket:
-    """The bracket on finer and finer lattices, until it is as narrow as asked or floats allow no finer."""
-    best = Bracket(0.0, math.inf)
-    finest = finest_step(scouts, tilt.order)
-    if finest > COARSEST:
+class _Reading(NamedTuple):
+    """What two sums of a step and a tilt say, and whether their window is long enough."""
+
+    upper: float
+    lower: float
+    holds: bool
+
+
+@dataclass(frozen=True)
+class _Refinement:
+    """One direction, read off finer and finer lattices; what was read once is kept."""
+
+    laws: Sequence[Repeated]
+    scouts: list[Scout]
+    delta: float
+    least: float
+    readings: dict[tuple[float, Tilt], _Reading] = field(default_factory=dict)
+
+    def bracket(self, width: Width, tilt: Tilt) -> Bracket:
+        """The bracket, as narrow as asked or as floats allow.
+
+        Where they do not, it is what any larger width would have given too: coarser lattices have fewer
+        points, with less rounding. All ends are proven, so the best of them stay, and less is never known
+        where more was asked for.
+        """
+        if finest_step(self.scouts, tilt.order) > COARSEST:
+            return Bracket(0.0, math.inf)
+        best, done = self._narrow(width, tilt)
+        for wide in (width.no_less(each) for each in _COARSER):
+            if done:
+                break
+            if wide != width:
+                found, done = self._narrow(wide, tilt)
+                best = Bracket(max(best.lower, found.lower), min(best.upper, found.upper))
+                done = best.upper <= self.least or best.width <= width.at(best.upper)
         return best
-    step = align(laws, max(first_step(laws, tilt.deciding, max(width, ROUGH * least)), finest))
-    shift = SHIFT * sum(item.count for item in laws)
-    known, known_scouts = _known(laws, scouts, delta)
-    for _ in range(_ROUNDS):
-        lattice = lattice_of(laws, scouts, step, tilt)
-        high = sum_above(laws, lattice, step, tilt)
-        if least and high.delta(least) <= delta:
-            return Bracket(0.0, least)
-        upper = min(best.upper, max(high.epsilon(delta), 0.0))
-        if upper <= least:
-            return Bracket(0.0, upper)
-        low = sum_below(
-            known, lattice if known is laws else lattice_of(known, known_scouts, step, tilt), step, tilt
-        )
-        lower = low.epsilon(delta, upper)
-        before, best = best, ordered("epsilon", max(best.lower, lower - shift), upper)
-        if best.width <= width or (known is not laws and before.width - best.width < width / 2):
-            break  # what is open between two laws no lattice can close
-        if tilt.spare is not None and not (high.holds(best.upper) and low.holds(lower)):
-            tilt = tilt.widened()  # the window was too short: a finer lattice alone would not mend that
-            if not math.isfinite(lower):
-                continue
-        shrink = min(0.5, max(0.1, 0.9 * math.sqrt(width / max(best.width, width))))
-        if step <= 1.1 * finest:
-            break
-        step = align(laws, max(shrink * step, finest))
-    return best
+
+    def _narrow(self, width: Width, tilt: Tilt) -> tuple[Bracket, bool]:
+        """The bracket, and whether no other lattice is worth a look."""
+        best = Bracket(0.0, math.inf)
+        finest = finest_step(self.scouts, tilt.order)
+        first = max(width.at(tilt.epsilon) if tilt.epsilon > 0 else width.absolute, ROUGH * self.least)
+        step = align(self.laws, max(first_step(self.laws, tilt.deciding, first), finest))
+        shift = SHIFT * sum(item.count for item in self.laws)
+        for _ in range(_ROUNDS):
+            found = self._read(step, tilt)
+            upper = min(best.upper, max(found.upper, 0.0))
+            if upper <= self.least:
+                return Bracket(0.0, upper), True
+            before, best = best, ordered("epsilon", max(best.lower, found.lower - shift), upper)
+            aim = width.at(best.upper)
+            if best.width <= aim or (self._known[0] is not self.laws and before.width - best.width < aim / 2):
+                return best, True  # what is open between two laws no lattice can close
+            if tilt.spare is not None and not found.holds:
+                tilt = tilt.widened()  # the window was too short: a finer lattice alone would not mend that
+                if not math.isfinite(found.lower):
+                    continue
+            shrink = min(0.5, max(0.1, 0.9 * math.sqrt(aim / max(best.width, aim))))
+            if step <= 1.1 * finest:
+                break
+            step = align(self.laws, max(shrink * step, finest))
+        return best, False
+
+    def _read(self, step: float, tilt: Tilt) -> _Reading:
+        if (step, tilt) not in self.readings:
+            self.readings[step, tilt] = self._sums(step, tilt)
+        return self.readings[step, tilt]
+
+    def _sums(self, step: float, tilt: Tilt) -> _Reading:
+        lattice = lattice_of(self.laws, self.scouts, step, tilt)
+        high = sum_above(self.laws, lattice, step, tilt)
+        if self.least and high.delta(self.least) <= self.delta:
+            return _Reading(self.least, 0.0, True)
+        upper = high.epsilon(self.delta)
+        known, scouts = self._known
+        other = lattice if known is self.laws else lattice_of(known, scouts, step, tilt)
+        low = sum_below(known, other, step, tilt)
+        lower = low.epsilon(self.delta, max(upper, 0.0))
+        return _Reading(upper, lower, high.holds(max(upper, 0.0)) and low.holds(lower))
+
+    @cached_property
+    def _known(self) -> tuple[Sequence[Repeated], list[Scout]]:
+        return _known(self.laws, self.scouts, self.delta)
 
 
 def epsilon_above(laws: Sequence[Repeated], delta: float, width: float) -> float:

@@ -3,9 +3,7 @@
 The profile delta(x), with x = e^epsilon, is convex. Between neighbouring points a chord lies above it and a
 tangent below it.
 
-*Above*: chords ("connect the dots", Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). A bin
-between two points with mass p under P and q under Q gives its upper end (p - q e^low)/(1 - e^-width) and
-the rest to its lower end.
+*Above*: chords, in `core.composed`.
 
 *Below*: each bin reaches from one middle of two points to the next, and is first merged into one atom,
 which loses information. With the excess e = p - x q, an atom above its point (e > 0) is replaced by mass at
@@ -23,30 +21,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.composed import difference
 from sourdine.core.distributions import Floats, LossDistribution, Pair
 
-_ULP = 2.0**-52
 _END = 8  # how many points from an end of the law its outermost atom may lie
 _GRID = np.linspace(0.0, 1.0, 65)
 _TURNS = 30  # how often shares are cut before everything is rounded
 SHIFT = 1e-13  # the points of `below` stand this much lower than they say, so that rounding cannot raise one
-
-
-def above(law: LossDistribution, losses: Floats) -> tuple[Floats, float]:
-    """Masses at these losses and at infinity, of a law whose profile is nowhere below."""
-    over, under = law.both(losses)
-    (p, slack_p), (q, slack_q) = _difference(over.p, under.p), _difference(over.q, under.q)
-    p = p + slack_p
-    q = np.maximum(q - slack_q, 0)
-    up = (p - np.exp(np.minimum(losses[:-1], 700.0)) * q) / -np.expm1(
-        losses[:-1] - losses[1:]
-    )  # less is safe
-    up = np.clip(up, 0, p)
-    masses = np.zeros(len(losses))
-    masses[:-1] = p - up
-    masses[1:] += up
-    masses[0] += float(under.p[0]) * (1 + 4 * _ULP)  # what lies lower is moved up
-    return masses, float(over.p[-1]) * (1 + 4 * _ULP)
 
 
 def below(law: LossDistribution, losses: Floats) -> Floats:
@@ -129,14 +110,6 @@ def _settle(p: Floats, q: Floats, x: Floats) -> Floats:
 def _bins(law: LossDistribution, edges: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Masses under P and Q of (edge, next edge], and how far floats may err in them."""
     over, under = law.both(edges)
-    p, slack_p = _difference(over.p, under.p)
-    q, slack_q = _difference(over.q, under.q)
+    p, slack_p = difference(over.p, under.p)
+    q, slack_q = difference(over.q, under.q)
     return p, q, slack_p, slack_q
-
-
-def _difference(over: Floats, under: Floats) -> tuple[Floats, Floats]:
-    """What lies between edges, from whichever tail is smaller."""
-    top = over[:-1] < 0.5
-    mass = np.where(top, over[:-1] - over[1:], under[1:] - under[:-1])
-    size = np.where(top, over[:-1], under[1:])
-    return np.maximum(mass, 0), 8 * _ULP * size

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.accounting.pld.convolution import LossSum, convolve
-from sourdine.accounting.pld.discretisation import SHIFT, above, below
+from sourdine.accounting.pld.discretisation import SHIFT, below
 from sourdine.accounting.pld.masses import Component
 from sourdine.accounting.pld.scout import Repeated, Scout, origin_of
 from sourdine.accounting.pld.tilt import Look, Tilt
+from sourdine.core.composed import above
 from sourdine.core.distributions import Floats
 
 MOST_PLACES = 1 << 22

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.accounting.pld.discretisation import above, bin_around
+from sourdine.accounting.pld.discretisation import bin_around
 from sourdine.accounting.pld.tilt import Look
+from sourdine.core.composed import above
 from sourdine.core.distributions import Floats, LossDistribution
 
 _FARTHEST = 600.0  # losses beyond it count as infinite, or as no lower than its negative: e^loss is a float

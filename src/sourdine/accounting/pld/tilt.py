@@ -38,7 +38,8 @@ class Look:
 
 
 class Tilt(NamedTuple):
-    """An order to tilt by, the order that decides delta, and for which answers a window must do.
+    """An order to tilt by, the order that decides delta, for which answers a window must do, and about how
+    large epsilon is.
 
     Without `spare` it must hold nearly all of the tilted sum. With it, it need only do where tilted mass,
     weighed by e^{-order r} at a distance r above the mean, comes to e^-spare at least.
@@ -47,6 +48,7 @@ class Tilt(NamedTuple):
     order: float
     deciding: float
     spare: float | None = None
+    epsilon: float = math.inf
 
     def widened(self) -> "Tilt":
         """The same with a window that does everywhere."""
@@ -74,7 +76,7 @@ def tilt_for(looks: list[Look], delta: float) -> Tilt:
     half = len(_RATES)
     up, down = reach(rates[:, :half], moved[:, :half], moved[:, half:], orders, spare)
     chosen = int(np.argmin(up + down))
-    return Tilt(float(orders[chosen]), best, float(spare[chosen]))
+    return Tilt(float(orders[chosen]), best, float(spare[chosen]), float(gains[0] / best))
 
 
 def tilt_at(looks: list[Look], epsilon: float) -> Tilt:

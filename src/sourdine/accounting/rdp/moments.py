@@ -11,16 +11,15 @@ from functools import singledispatch
 
 import numpy as np
 
-from sourdine.accounting.pld.discretisation import above
-from sourdine.accounting.pld.joint import Together, Worst, points
+from sourdine.accounting.joint import Worst, points
 from sourdine.accounting.rdp import sampled_gaussian
-from sourdine.accounting.repetition import BestLaw
 from sourdine.accounting.subsampling.allocation import AllocatedLaw, allocation_moments
 from sourdine.accounting.subsampling.fixed_size import FixedSizeLaw
 from sourdine.accounting.subsampling.mixture import MixtureLaw
 from sourdine.accounting.subsampling.mixture_moments import mixture_moments
 from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove
 from sourdine.accounting.subsampling.truncated import EitherLaw
+from sourdine.core.composed import ComposedDistribution, above
 from sourdine.core.distributions import (
     AtomLaw,
     DiscreteGaussianLaw,
@@ -33,7 +32,6 @@ from sourdine.core.late import gammaln, logsumexp
 
 _POINTS = 3000
 _ROUNDING = 2.0**-46
-_OTHER_ORDERS = 1 + np.geomspace(0.1, 500, 80)
 _MOST_ORDER = 1 << 14  # binomial sums up to this order
 
 
@@ -150,23 +148,10 @@ def _(law: Worst, orders: Floats) -> Floats:
 
 
 @log_moments.register
-def _(law: Together, orders: Floats) -> Floats:
+def _(law: ComposedDistribution, orders: Floats) -> Floats:
     """Moments of independent losses add up."""
     total: Floats = np.sum([count * log_moments(part, orders) for part, count in law.parts], axis=0)
     return total
-
-
-@log_moments.register
-def _(law: BestLaw, orders: Floats) -> Floats:
-    """(a-1) r(a) + log m + 2 (a-1) min over b of (1 - 1/b) r(b) + log(m)/b, with r those of one run.
-
-    Papernot and Steinke 2022, theorem 2, at eta = 1 and gamma = 1/m, where the number of runs is geometric.
-    """
-    log_mean = math.log(law.mean) * (1 + 1e-12)
-    others = log_moments(law.base, _OTHER_ORDERS) / (_OTHER_ORDERS - 1)
-    least = float(np.min((1 - 1 / _OTHER_ORDERS) * others + log_mean / _OTHER_ORDERS))
-    best: Floats = (log_moments(law.base, orders) + log_mean + 2 * (orders - 1) * least) * (1 + _ROUNDING)
-    return best
 
 
 def _known(law: LossDistribution) -> bool:

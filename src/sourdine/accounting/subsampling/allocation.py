@@ -44,6 +44,10 @@ class AllocatedLaw(LossDistribution):
     direction: Direction
 
     @property
+    def unsampled(self) -> LossDistribution:
+        return GaussianLaw(self.mu)
+
+    @property
     def lowest(self) -> float:  # type: ignore[override]
         return self._upper.lowest
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sourdine.accounting.accountant import exactly
-from sourdine.accounting.pld.joint import either_order
+from sourdine.accounting.joint import either_order
 from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove, amplified
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
@@ -39,6 +39,10 @@ class FixedSizeLaw(LossDistribution):
     def lower(self) -> PoissonAdd:
         """The law of the negative losses."""
         return PoissonAdd(self.base, self.rate)
+
+    @property
+    def unsampled(self) -> LossDistribution:
+        return self.base
 
     @property
     def lowest(self) -> float:  # type: ignore[override]

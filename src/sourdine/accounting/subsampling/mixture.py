@@ -89,6 +89,11 @@ class MixtureLaw(LossDistribution):
     q: Mixture
 
     @property
+    def unsampled(self) -> LossDistribution:
+        """All of them drawn on both sides."""
+        return GaussianLaw(math.nextafter(max(self.p.means) - min(self.q.means), math.inf))
+
+    @property
     def lowest(self) -> float:  # type: ignore[override]
         return -math.inf if any(self.q.means) or not self.p.alone else math.log(self.p.alone)
 

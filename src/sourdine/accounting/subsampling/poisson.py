@@ -26,6 +26,10 @@ class PoissonRemove(LossDistribution):
     rate: float
 
     @property
+    def unsampled(self) -> LossDistribution:
+        return self.base
+
+    @property
     def lowest(self) -> float:  # type: ignore[override]
         return float(np.log1p(self.rate * np.expm1(self.base.lowest)))
 
@@ -78,6 +82,10 @@ class PoissonAdd(LossDistribution):
 
     base: LossDistribution
     rate: float
+
+    @property
+    def unsampled(self) -> LossDistribution:
+        return self.base
 
     @property
     def lowest(self) -> float:  # type: ignore[override]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.accounting.pld.joint import together, worst
+from sourdine.accounting.joint import together, worst
 from sourdine.accounting.repetition import MOST_RUNS, best_of
 from sourdine.accounting.spend import Spend, foreign_names
 from sourdine.accounting.transforms import group

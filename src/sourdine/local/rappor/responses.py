@@ -15,7 +15,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from sourdine.accounting.pld.joint import together
+from sourdine.accounting.joint import together
 from sourdine.core import check
 from sourdine.core.balls import above, ball, precision
 from sourdine.core.distance import Neighbours

@@ -206,10 +206,12 @@ def moved(
     """
     twice = 2 if neighbours is Neighbours.REPLACE else 1
     coordinates = twice * copies * each
+    largest = Fraction(length) if each == 1 and not signed else None
     if squared:
         square = Fraction((twice**2 if signed else twice) * copies * length**2)
-        return Distance.l2(square=square, coordinates=coordinates, neighbours=neighbours)
-    return Distance.l1(Fraction(twice * copies * length), coordinates=coordinates, neighbours=neighbours)
+        return Distance.l2(square=square, coordinates=coordinates, neighbours=neighbours, largest=largest)
+    amount = Fraction(twice * copies * length)
+    return Distance.l1(amount, coordinates=coordinates, neighbours=neighbours, largest=largest)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.accounting import PLD, known, poisson, together
-from sourdine.accounting.pld.joint import Together
+from sourdine.core.composed import ComposedDistribution
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw, RhoLaw, pure_law
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
@@ -18,7 +18,7 @@ from tests.accounting.profiles import gaussian_delta, responses_delta
 @settings(max_examples=10)
 @given(st.floats(0.05, 2), st.sampled_from([1, 2, 3, 16, 100]))
 def test_gaussians_add_in_squares(mu: float, count: int) -> None:
-    law, total = Together(((GaussianLaw(mu), count),)), mu * math.sqrt(count)
+    law, total = ComposedDistribution(((GaussianLaw(mu), count),)), mu * math.sqrt(count)
     for epsilon in np.linspace(0, total**2 / 2 + 5 * total, 9):
         true = gaussian_delta(total, float(epsilon))
         assert true * (1 - 1e-9) - 1e-15 <= float(law.profile(epsilon)) <= true * 1.02 + 1e-12
@@ -27,13 +27,13 @@ def test_gaussians_add_in_squares(mu: float, count: int) -> None:
 @settings(max_examples=15)
 @given(st.lists(st.floats(0.05, 3), min_size=1, max_size=6), st.floats(-1, 5))
 def test_responses_against_all_outcomes(epsilons: list[float], at: float) -> None:
-    law = Together(tuple((pure_law(epsilon), 1) for epsilon in epsilons))
+    law = ComposedDistribution(tuple((pure_law(epsilon), 1) for epsilon in epsilons))
     true = responses_delta(epsilons, at)
     assert true - 1e-12 <= float(law.profile(at)) <= true + 2e-3
 
 
 def test_tails_keep_their_digits() -> None:
-    law = Together(((GaussianLaw(1.0), 4),))
+    law = ComposedDistribution(((GaussianLaw(1.0), 4),))
     for epsilon in (20.0, 22.0):
         true = gaussian_delta(2.0, epsilon)
         assert true < 1e-15
@@ -41,7 +41,7 @@ def test_tails_keep_their_digits() -> None:
 
 
 def test_it_is_a_law() -> None:
-    law = Together(((GaussianLaw(0.5), 2), (pure_law(1.0), 1), (RhoLaw(0.1), 1)))
+    law = ComposedDistribution(((GaussianLaw(0.5), 2), (pure_law(1.0), 1), (RhoLaw(0.1), 1)))
     x = np.linspace(0.05, 12, 2000)
     slopes = np.diff(law.profile(np.log(x))) / np.diff(x)
     assert np.all(np.diff(slopes) >= -1e-9)
@@ -92,6 +92,6 @@ def test_bad_parts_are_refused() -> None:
 
 
 def test_losses_whose_exponential_is_no_float() -> None:
-    law = Together(((pure_law(800.0), 2),))
+    law = ComposedDistribution(((pure_law(800.0), 2),))
     assert law.profile([0.0, 800.0, 1500.0]) == pytest.approx(1)
     assert law.profile(1601.0) == pytest.approx(0, abs=1e-25)
