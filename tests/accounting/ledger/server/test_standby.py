@@ -232,6 +232,24 @@ def test_a_table_that_its_owner_keeps_is_waited_for_and_the_owner_is_named(
         thread.join()
 
 
+def test_a_server_that_is_gone_is_announced_and_charged_once_it_is_back(
+    primary: Server, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store.ServerStore, "quiet", 0.0)
+    primary.kill()
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(store.ServerStore, "patience", 0.2)
+            with pytest.raises(LedgerError), pytest.warns(LedgerWait, match="does not answer"):
+                ledger.charge(SPEND, purpose="p")
+    finally:
+        primary.restart()
+    monkeypatch.undo()
+    thread, answers = begun(lambda: ledger.charge(SPEND, purpose="p"))
+    thread.join()  # until the standby is back too
+    assert [getattr(each, "number", each) for each in answers] == [2]
+
+
 @pytest.mark.slow
 def test_no_acknowledged_charge_is_lost_in_a_failover() -> None:
     found = failovers(6, seconds=8, seed=3, progress=lambda done, found: None)
