@@ -99,7 +99,8 @@ class Cover:
 def covers(case: Case, *, epsilon: float, delta: float | None, runs: int) -> list[Cover]:
     """The intervals of so many releases of all queries of a case."""
     table = sd.Table(case.table, unit="person", columns=case.columns, size=case.table.num_rows)
-    plan = table.plan(*case.queries, epsilon=epsilon, delta=delta, quality=False)
+    noise = None if delta is None else "gaussian"
+    plan = table.plan(*case.queries, epsilon=epsilon, delta=delta, quality=False, noise=noise)
     source = replace(table.source, engine=RememberedEngine(table.source.engine))
     found: dict[tuple[str, str], Cover] = {}
     for run in range(runs):

@@ -105,7 +105,8 @@ def main() -> None:
         if options.only not in form:
             continue
         for delta in (None, DELTA):
-            plan = table.plan(table.sql(sql), epsilon=EPSILON, delta=delta, quality=False)
+            noise = None if delta is None else "gaussian"
+            plan = table.plan(table.sql(sql), epsilon=EPSILON, delta=delta, quality=False, noise=noise)
             rows, hits, widths = [], [], []
             exact = truth[truth_of(form, label)]
             for run in range(options.runs):

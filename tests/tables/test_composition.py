@@ -184,6 +184,9 @@ def test_a_specification_takes_the_noise_that_its_ledger_pays_least_for(tmp_path
         Specification.load(tmp_path / "spec.toml").open_ledger()
     Ledger.create(tmp_path / "people.ledger", epsilon=1, delta=1e-6)
     assert load().noise_taken is NoiseChoice.GAUSSIAN
+    (tmp_path / "spec.toml").write_text(SPEC.replace("people.ledger", "postgresql://db.example/budgets#a"))
+    assert load().noise_taken is NoiseChoice.GAUSSIAN  # and no server is asked
+    (tmp_path / "spec.toml").write_text(SPEC)
     (tmp_path / "people.ledger").unlink()
     Ledger.create(tmp_path / "people.ledger", epsilon=1)
     assert load().noise_taken is NoiseChoice.LAPLACE

@@ -51,7 +51,6 @@ AT_THE_DOOR = {
     "tables/table.py release",
 }
 BEHIND_IT = {
-    "audit/plans/texts.py _counts": "of made-up tables that are opened with the plan's schema",
     "tables/bounds.py _bounds_of": "called by release_bounds alone",
     "tables/release.py _answers": "called by _carry_out alone",
     "tables/release.py computing": "reads nothing",

@@ -195,8 +195,11 @@ QUERIES: tuple[dict[str, Any], ...] = (
 )
 
 
-def _exact(table: object, query: dict[str, Any], unit: PrivacyUnit) -> object:
-    """All that noise would be added to: answers, quality, cells of a synthetic table, rungs of bounds."""
+def _exact(table: object, query: dict[str, Any], unit: PrivacyUnit, *, near: bool = True) -> object:
+    """All that noise would be added to: answers, quality, cells of a synthetic table, rungs of bounds.
+
+    The last two are read of records, which on a cluster are not `near`.
+    """
     others = () if unit.column is None else (unit.column,)
     source = open_source(table, SCHEMA, others)
     plan = ReleasePlan(
@@ -208,6 +211,8 @@ def _exact(table: object, query: dict[str, Any], unit: PrivacyUnit) -> object:
     )
     numbers = exact_numbers(plan, source)
     quality = quality_counts(source, tuple(COLUMNS), unit=unit, bits=SeededBits(1))
+    if not near:
+        return numbers, quality
     keys = [source.grouping(name) for name in ("k", "c", "f", "n")]
     codes = record_codes(source, keys, unit=unit, bits=SeededBits(1))
     rung = NumberLadder(-2, 3).place(source, "w")
@@ -246,12 +251,69 @@ def test_every_way_in_counts_alike_on_many_tables(seed: int, tmp_path: Path) -> 
     assert not _differences(40, 100 + seed, tmp_path)
 
 
+NEIGHBOURS = {"none": [], "nine": [9.0], "infinite": [INF], "nine and infinite": [9.0, INF], "minus": [-1.0]}
+ON_SPARK: dict[str, Callable[[Any, pa.Table, Folder], object]] = {
+    "frame": lambda spark, table, folder: spark.createDataFrame(
+        [tuple(row.values()) for row in table.to_pylist()], _spark_types(table)
+    ),
+    "parquet by Polars": lambda spark, table, folder: spark.read.parquet(str(_polars_parquet(table, folder))),
+    "parquet by PyArrow": lambda spark, table, folder: spark.read.parquet(
+        str(_arrow_parquet(table, folder, row_group_size=4))
+    ),
+    "folder of parquet": lambda spark, table, folder: spark.read.parquet(str(_folder_parquet(table, folder))),
+}
+
+
+def _spark_types(table: pa.Table) -> str:
+    kinds = {"int64": "bigint", "float": "float", "bool": "boolean", "date32[day]": "date"}
+    return ", ".join(f"{each.name} {kinds.get(str(each.type), str(each.type))}" for each in table.schema)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # PySpark warns of the pandas that is installed
+def test_spark_counts_as_arrow_does(spark: Any, tmp_path: Path) -> None:
+    dice, wrong = random.Random(9), []
+    for number in range(12):
+        table = _random_table(dice)
+        query, unit = {**dice.choice(QUERIES), "where": dice.choice(_WHERE)}, UNITS[number % 2]
+        folder = Folder(tmp_path / str(number))
+        folder.path.mkdir()
+        wanted = _exact(table, query, unit, near=False)
+        for way, given in ON_SPARK.items():
+            if _exact(given(spark, table, folder), query, unit, near=False) != wanted:
+                wrong.append(f"table {number}, {query}, {unit.column}: {way}")
+    assert not wrong
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", ON_SPARK)
+def test_one_record_does_not_decide_for_nan_on_spark(way: str, spark: Any, tmp_path: Path) -> None:
+    folder, sums = Folder(tmp_path), []
+    for more in NEIGHBOURS.values():
+        columns = {each: [None] for each in CELLS} | {"w": more + ([1.0, 2.0] + [NAN] * 10) * 8}
+        size = len(columns["w"])
+        table = table_of({each: (cells * size)[:size] for each, cells in columns.items()})
+        for query in ({"ask": [{"sum": "w"}]}, {"ask": ["count"], "where": [{"column": "w", "at_least": 3}]}):
+            found = _exact(ON_SPARK[way](spark, table, folder), query, PrivacyUnit(), near=False)
+            sums.append(found[0][0][0])  # type: ignore[index]
+    assert [one - other for one, other in zip(sums, sums[:2] * 5, strict=True)] == [
+        0,
+        0,
+        3,
+        1,
+        0,
+        0,
+        3,
+        1,
+        0,
+        0,
+    ]
+
+
 def _ways(quick: tuple[str, ...], others: list[str]) -> list[Any]:
     """Some ways in for every run of the tests, and the others for long ones."""
     return [pytest.param(each, marks=[] if each in quick else [pytest.mark.slow]) for each in others]
-
-
-NEIGHBOURS = {"none": [], "nine": [9.0], "infinite": [INF], "nine and infinite": [9.0, INF], "minus": [-1.0]}
 
 
 @pytest.mark.parametrize("single", [False, pytest.param(True, marks=pytest.mark.slow)])

@@ -253,7 +253,7 @@ class ReleasePlan(Viewable):
         """The guarantee of its noise: the declared one, or one with less delta where pure noise is taken."""
         return self._composition.guarantee
 
-    @property
+    @cached_property
     def lines(self) -> tuple[PlannedMeasurement, ...]:
         """Every measurement with its noise; their shares add up to 1."""
         return self._composition.lines
@@ -263,7 +263,7 @@ class ReleasePlan(Viewable):
         """The noise of the lines: all pure, all paid in rho, or some of each."""
         return self._composition.noise
 
-    @property
+    @cached_property
     def choices(self) -> tuple[PlannedMeasurement, ...]:
         """The lines that choose keys which nobody declared."""
         return _choices_among(self.lines)

@@ -168,9 +168,9 @@ def release(
     source = check_source(plan, table)
     with opened(ledger) as payer:
         check_noise(plan, payer)
-    with opened(ledger) as payer, paid(plan, payer, bits, purpose=purpose, missing=_MISSING) as receipt:
-        again = _note_of_repeat(payer, receipt.number)
-        outcome = _carry_out(plan, source, receipt=receipt, bits=bits, watch=watch)
+        with paid(plan, payer, bits, purpose=purpose, missing=_MISSING) as receipt:
+            again = _note_of_repeat(payer, receipt.number)
+            outcome = _carry_out(plan, source, receipt=receipt, bits=bits, watch=watch)
     return replace(outcome, notes=(*again, *outcome.notes)) if again else outcome
 
 

@@ -303,14 +303,17 @@ class Specification(Declared):
     def noise(self) -> NoiseChoice | None:
         """The declared noise, or else Gaussian noise where a ledger is there that is not kept in epsilon.
 
-        In such a ledger pure noise at the same epsilon and delta costs some ten to twenty times as much.
+        In such a ledger pure noise at the same epsilon and delta costs some ten to twenty times as much. One
+        at an address is taken for such: to plan reaches no server.
         """
         place = self.ledger_path
         if self.privacy.noise is not None:
             return NoiseChoice(self.privacy.noise)
         if self.privacy.delta is None or place is None:
             return None
-        if isinstance(place, Path) and not place.is_file():
+        if not isinstance(place, Path):
+            return NoiseChoice.GAUSSIAN
+        if not place.is_file():
             return None
         try:
             with Ledger.open(place) as ledger:

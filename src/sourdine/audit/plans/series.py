@@ -4,6 +4,7 @@ Both are published by the code that publishes a series, with its state on the di
 rows, all periods together, farther than the plan pays for? Nobody's records are read.
 """
 
+import math
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -159,7 +160,7 @@ def _dates(plan: SeriesPlan) -> list[str]:
 
 
 def _record(plan: SeriesPlan, dice: Dice, unit: str, period: int) -> dict[str, Any]:
-    """One record: bounds of numbers, any key, and a day of a period."""
+    """One record: bounds of numbers, any key, and a day of a period; now and then a cell that is odd."""
     calendar = plan.block.calendar
     days = (calendar.end(period) - calendar.start(period)).days + 1
     day = calendar.start(period) + timedelta(days=dice.below(days))
@@ -168,7 +169,15 @@ def _record(plan: SeriesPlan, dice: Dice, unit: str, period: int) -> dict[str, A
     }
 
 
+def _of_texts(column: object) -> bool:
+    return isinstance(column, Category) and isinstance(column.keys[0], str)
+
+
 def _cell(column: object, dice: Dice, day: date) -> Any:
+    if dice.one_in(8) and isinstance(column, Integer | Real):
+        return dice.one([None, math.nan, math.inf, -math.inf, column.upper + 1e6])
+    if dice.one_in(8) and (isinstance(column, Text) or _of_texts(column)):
+        return dice.one([None, "", "a\x00", "\r", "e\u0301"])
     match column:
         case Category():
             return dice.one(list(column.keys))
@@ -226,15 +235,17 @@ def _source(plan: SeriesPlan, records: Records, number: int) -> Source:
             if not dates or calendar.start(number) <= record[dates[0]] <= calendar.end(number)
         ]
     names = [*plan.schema.base.columns, plan.unit.column or ""]
-    types = {name: pa.date32() for name in _dates(plan)} | {plan.unit.column or "": pa.string()}
-    columns = {name: pa.array([record[name] for record in table], types.get(name)) for name in names}
-    if not table:
-        columns = {name: pa.array([None], types.get(name, _type(plan, name))) for name in names}
+    columns = {
+        name: pa.array([record[name] for record in table] or [None], _type(plan, name)) for name in names
+    }
     return open_source(pa.table(columns), plan.schema, [plan.unit.column or ""])
 
 
 def _type(plan: SeriesPlan, name: str) -> Any:
     import pyarrow as pa
 
-    kinds = {Category: pa.string(), Flag: pa.bool_(), Integer: pa.int64(), Real: pa.float64()}
-    return kinds.get(type(plan.schema.columns.get(name)), pa.string())  # type: ignore[arg-type]
+    column = plan.schema.base.columns.get(name)
+    if isinstance(column, Category) and not _of_texts(column):
+        return pa.int64()
+    kinds = {Flag: pa.bool_(), Integer: pa.float64(), Real: pa.float64(), Date: pa.date32()}
+    return kinds.get(type(column), pa.string())  # type: ignore[arg-type]

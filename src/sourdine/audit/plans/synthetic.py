@@ -100,7 +100,7 @@ def _records(plan: SyntheticPlan, dice: Dice, unit: str) -> list[Record]:
 def _cell(column: Column, dice: Dice) -> str | None:
     """A value as text: within what is declared, at its ends, beyond, missing, or no value at all."""
     if dice.one_in(5):
-        return dice.one([None, "", "nan", "1e400", "-1e400", "something else"])
+        return dice.one([None, "", "nan", "1e400", "-1e400", "something else", "a\x00", "\r"])
     match column:
         case Category():
             return str(dice.one(list(column.keys)))
