@@ -52,6 +52,17 @@ def test_a_group_is_written_once_it_is_large_enough(tmp_path: Path) -> None:
     store.close()
 
 
+def test_long_bodies_with_few_reports_are_written_too(tmp_path: Path) -> None:
+    """Of 255 reports among a megabyte of nonsense each a question had 255 MB in memory."""
+    store = new_store(str(tmp_path / "reports.db"))
+    staging = staged(store)
+    for i in range(18):
+        staging.write([submission(lines(1, i) + b"x" * (1 << 20))], NONE)
+    assert staging.held == 2
+    assert recount(store, 1, WORK).reports == 16
+    store.close()
+
+
 def test_each_submission_is_received_once(tmp_path: Path) -> None:
     store = new_store(str(tmp_path / "reports.db"))
     staging, one = staged(store), submission(lines(5))

@@ -40,6 +40,7 @@ class Staging:
         self._store, self._seconds = store, seconds
         self._held: dict[tuple[int, str], list[Submission]] = defaultdict(list)
         self._reports: Counter[tuple[int, str]] = Counter()
+        self._bytes: Counter[tuple[int, str]] = Counter()
         self._since: dict[tuple[int, str], float] = {}
         self._checks: dict[bytes, bytes] = {}
 
@@ -74,6 +75,7 @@ class Staging:
         self._checks[each.key] = each.check
         self._held[place].append(each)
         self._reports[place] += outcome.accepted
+        self._bytes[place] += len(each.body)
         self._since.setdefault(place, time.monotonic())
         return outcome
 
@@ -81,6 +83,7 @@ class Staging:
         """Write the groups that are large enough, or are there for long enough, each in a transaction."""
         for place, held in list(self._held.items()):
             is_group = self._reports[place] >= max(LEAST_BLOCK, self._store.promised_batch(place[0]))
+            is_group |= self._bytes[place] > _MOST_BYTES  # long bodies with few reports would fill the memory
             if not held or not (is_group or now - self._since[place] >= self._seconds):
                 continue
             # In an order by chance: nothing that is written has that of arrival.
@@ -88,7 +91,8 @@ class Staging:
             self._store.write(mixed, admitted=True)
             for each in held:
                 del self._checks[each.key]
-            del self._held[place], self._reports[place], self._since[place]
+            for kept in (self._held, self._reports, self._bytes, self._since):
+                del kept[place]
 
     @property
     def held(self) -> int:
