@@ -11,8 +11,8 @@ from rich.table import Table
 
 from benchmarks.asking import regression
 from benchmarks.asking.cases import ADULT, Case, adult, panel
-from benchmarks.asking.coverage import Cover, covers
 from benchmarks.finding import better, verdict
+from tests.campaigns.release_intervals import Cover, covers
 
 CONFIDENCE = 0.95
 EPSILON, DELTA = 1.0, 1e-6

@@ -6,11 +6,11 @@ import numpy as np
 
 import sourdine as sd
 from benchmarks.asking.cases import DIFFPRIVLIB, Case
-from benchmarks.asking.coverage import Floats, RememberedEngine
 from sourdine.tables.query import Query
 from sourdine.tables.release import _carry_out
 from sourdine.tables.statistics import Regression
 from sourdine.testing import SeededBits
+from tests.campaigns.release_intervals import Floats, RememberedEngine
 
 _MOMENTS = 5  # n, Σx, Σy, Σx², Σxy, each of which a record moves by up to 1
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.collect.crash import Torment, torment
 from benchmarks.collect.load import WithoutStorage, announced, flood, requests, serving
 from benchmarks.collect.tally import Tally, tally_lines, tally_store
 from benchmarks.finding import verdict
 from benchmarks.servers import Server
 from sourdine.collector.settings import CollectorSettings, open_store
 from sourdine.local import GRR, Question
+from tests.campaigns.collect.crash import Torment, torment
 
 QUESTION = Question(name="bench", oracle=GRR(epsilon=1, categories=16))
 

@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.finding import verdict
-from benchmarks.ledger.campaign import Found, campaign
-from benchmarks.ledger.crash import torment
 from benchmarks.ledger.growth import with_lines, with_writers
 from benchmarks.ledger.server import measure as measure_server
 from benchmarks.ledger.speed import measure
 from benchmarks.servers import Server
+from tests.campaigns.ledger.campaign import Found, campaign
+from tests.campaigns.ledger.crash import torment
 
 
 def main() -> None:

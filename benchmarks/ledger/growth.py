@@ -8,12 +8,12 @@ from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.accounting.ledger.chain import START, LedgerLine, Mark, next_line
 from sourdine.accounting.ledger.file import database
 from sourdine.accounting.release import Release
 from sourdine.core.distance import Neighbours
+from tests.campaigns.ledger.crash import new_ledger, one_spend
 
 _LIMIT = Fraction(10**6)
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from time import perf_counter
 
-from benchmarks.ledger.crash import new_ledger, one_spend
 from benchmarks.servers import Server
 from sourdine.accounting.ledger import Ledger
+from tests.campaigns.ledger.crash import new_ledger, one_spend
 
 _CONTENT = "x" * 400  # about as long as a line of a ledger
 

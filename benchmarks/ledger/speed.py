@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.ledger.crash import new_ledger, one_spend
+from tests.campaigns.ledger.crash import new_ledger, one_spend
 
 
 @dataclass(frozen=True)

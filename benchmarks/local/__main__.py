@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.finding import verdict
-from benchmarks.local import coverage, shuffling
+from benchmarks.local import shuffling
 from benchmarks.local.cases import CATEGORIES, EPSILON, FEWER, OURS, PEERS, PEOPLE, SHARED, SIZES
 from benchmarks.peers import Worker
+from tests.campaigns import local_intervals
 
 ONLY_OURS = ("projective",)
 CLIENT, HASHING = 100.0, 200.0  # targets
@@ -68,7 +69,7 @@ def main() -> None:
     show_rates(results, console)
     show({oracle: sizes[CATEGORIES] for oracle, sizes in results.items()}, console)
     if not options.oracle:
-        coverage.report(console, options.quick)
+        local_intervals.report(console, options.quick)
         shuffling.report(console, options.quick)
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n")

@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 import sourdine as sd
-from benchmarks.asking.coverage import RememberedEngine
 from benchmarks.finding import verdict
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
+from tests.campaigns.release_intervals import RememberedEngine
 
 GROUPS, EPSILON, DELTA, CONFIDENCE = 2_000, 0.5, 1e-6, 0.95
 FORMS = {

@@ -16,10 +16,10 @@ from benchmarks.finding import better, verdict
 from benchmarks.peers import Environment
 from benchmarks.series import training
 from benchmarks.series.audits import audits
-from benchmarks.series.coverage import CONFIDENCE, coverage
 from benchmarks.series.errors import VIEWS, bound, errors, ours, real_root, simple
 from benchmarks.series.year import day_by_day, kills, prepare
 from sourdine.mechanisms.correlation import PowerMatrix
+from tests.campaigns.series_intervals import CONFIDENCE, coverage
 
 PEER = Environment(name="jax_privacy", requirements=("jax-privacy==2.0.0",))
 _LIMIT = 1.02

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.release import Release
 from sourdine.core.errors import LedgerError
+from tests.campaigns.ledger.crash import new_ledger, one_spend
 
 SPEND = one_spend()
 

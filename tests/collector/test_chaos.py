@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.collect.chaos import Mode, run_chaos
+from tests.campaigns.collect.chaos import Mode, run_chaos
 
 
 @pytest.mark.slow

@@ -19,12 +19,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.collect.proxy import Fault
 from sourdine.cli.collect.serve import shared_key
 from sourdine.collector.blocks import recount
 from sourdine.collector.period import KeptPeriod
 from sourdine.collector.processes import raise_file_limit
 from sourdine.collector.settings import CollectorSettings, open_store
+from tests.campaigns.collect.proxy import Fault
 from tests.collector.parts import WORK, announced, lines
 from tests.collector.wire import wired
 

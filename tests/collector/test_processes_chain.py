@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.collect.chain import run_chain
+from tests.campaigns.collect.chain import run_chain
 
 
 @pytest.mark.slow

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from benchmarks.collect.proxy import Fault, Proxy
 from sourdine.collector.blocks import recount
 from sourdine.collector.processes import listen
 from sourdine.collector.server import CollectorApplication
 from sourdine.collector.settings import CollectorSettings, open_store
+from tests.campaigns.collect.proxy import Fault, Proxy
 
 
 class Wire:

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.ledger.crash import new_ledger
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.accounting.subsampling.samplers import Poisson
@@ -18,6 +17,7 @@ from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Mechanism
 from sourdine.mechanisms import Gaussian, Geometric, Laplace
 from tests.accounting.ledger.files import rewrite
+from tests.campaigns.ledger.crash import new_ledger
 
 
 class Cheap(Geometric):

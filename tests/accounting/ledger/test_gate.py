@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ledger.crash import new_ledger
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.gate import GATE, Gate
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance
 from sourdine.core.errors import BudgetExceeded, LedgerError
 from sourdine.mechanisms import Geometric
+from tests.campaigns.ledger.crash import new_ledger
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 SPEND = Spend(mechanism=Geometric(scale=100), distance=Distance.l1(1))

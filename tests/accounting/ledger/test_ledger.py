@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.ledger.crash import torment
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, Period, PureBudget, RenyiBudget, Terms
 from sourdine.accounting.ledger.budget import Budget
 from sourdine.accounting.spend import DisjointPart, Spend
@@ -21,6 +20,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, UnsupportedLoss
 from sourdine.mechanisms import Gaussian, Geometric, Laplace
 from tests.accounting.ledger.files import behind
+from tests.campaigns.ledger.crash import torment
 
 
 def terms(limit: Fraction | int = 1, **others: object) -> Terms:

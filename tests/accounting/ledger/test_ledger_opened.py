@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.explain import explain_ledger
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
 from sourdine.core.errors import InvalidParameter, LedgerError
+from tests.campaigns.ledger.crash import new_ledger, one_spend
 
 ROOT = Path(__file__).parents[3]
 
@@ -70,7 +70,7 @@ import importlib, numpy
 made = importlib.import_module("_xxsubinterpreters").create(isolated=False)
 importlib.import_module("_xxsubinterpreters").run_string(made, '''
 from sourdine.accounting.ledger import Ledger
-from benchmarks.ledger.crash import one_spend
+from tests.campaigns.ledger.crash import one_spend
 print(Ledger.open({path!r}).charge(one_spend(), purpose="p"))
 ''')
 """

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks.ledger.crash import one_spend
 from benchmarks.servers import Server
 from sourdine.accounting.ledger import Ledger, moving
 from sourdine.accounting.ledger.chain import Mark
 from sourdine.accounting.ledger.file import store as file_store
 from sourdine.accounting.ledger.store import Store
 from sourdine.core.errors import LedgerError
+from tests.campaigns.ledger.crash import one_spend
 
 SPEND = one_spend()
 

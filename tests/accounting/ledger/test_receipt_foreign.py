@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.receipt import foreign_lines
@@ -19,6 +18,7 @@ from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.mechanisms import Laplace
 from sourdine.report.pages.ledger import spending_page
+from tests.campaigns.ledger.crash import new_ledger, one_spend
 from tests.own_mechanism import NAME, OWN, Unregistered
 
 OURS = one_spend()

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.release import Release
 from sourdine.cli import app
+from tests.campaigns.ledger.crash import new_ledger, one_spend
 
 
 def run(*words: object) -> tuple[int, str, str]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.collect.proxy import Fault, Proxy
 from sourdine.collector.period import KeptPeriod
 from sourdine.collector.settings import CollectorSettings, open_store
 from sourdine.collector.tokens.blind import blind_sign, new_key, public_text
 from sourdine.local import Question
+from tests.campaigns.collect.proxy import Fault, Proxy
 from tests.collector.client.serving import WAY
 from tests.collector.parts import announced, new_store
 from tests.collector.wire import Wire, listening

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.collect.canaries import QUESTION, audit
 from sourdine.collector.shuffler.claim import honest
 from sourdine.local.shuffle import amplified_epsilon
+from tests.campaigns.collect.canaries import QUESTION, audit
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.collect.proxy import Fault
 from sourdine.collector.blocks import recount
 from sourdine.collector.period import KeptPeriod, today
 from sourdine.collector.receipt import BATCH_HEADER, MAC_HEADER, BatchLabel, SharedKey
@@ -23,6 +22,7 @@ from sourdine.collector.store import ReportStore
 from sourdine.collector.submission import SubmissionStanding
 from sourdine.core.errors import InvalidParameter
 from sourdine.local import Question
+from tests.campaigns.collect.proxy import Fault
 from tests.collector.parts import WORK, announced, lines, new_store, running, submission
 from tests.collector.wire import Wire, wired
 

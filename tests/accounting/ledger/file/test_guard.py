@@ -17,11 +17,11 @@ from time import monotonic, sleep
 
 import pytest
 
-from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.file import database, guard
 from sourdine.core.errors import BudgetExceeded, LedgerError
 from tests.accounting.ledger.files import forget
+from tests.campaigns.ledger.crash import new_ledger, one_spend
 
 pytestmark = pytest.mark.skipif(not guard.LOCKS, reason="locks belong to handles here")
 SPEND = one_spend()

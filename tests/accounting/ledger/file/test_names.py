@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.file import names
 from sourdine.accounting.ledger.file.store import FileStore
 from sourdine.core import disk
 from sourdine.core.errors import LedgerError
 from tests.accounting.ledger.files import in_old_form
+from tests.campaigns.ledger.crash import new_ledger, one_spend
 
 ROOT = Path(__file__).parents[4]
 _MOUNT = ["unshare", "--mount", "sh", "-c"]
@@ -40,7 +40,7 @@ def where_mounted(command: str, program: str, *words: object) -> str:
 
 _CHARGE = """
     import sys
-    from benchmarks.ledger.crash import one_spend
+    from tests.campaigns.ledger.crash import one_spend
     from sourdine.accounting.ledger import Ledger
     from sourdine.core.errors import LedgerError
     try:

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.ledger import Ledger, Period, PureBudget, RenyiBudget, Terms, store
 from sourdine.accounting.ledger.chain import fingerprint
 from sourdine.accounting.ledger.file import database
@@ -24,6 +23,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.mechanisms import Gaussian, Laplace
 from tests.accounting.ledger.files import behind, forget, in_old_form, rewrite
+from tests.campaigns.ledger.crash import new_ledger, one_spend
 from tests.narrow import some
 
 SPEND = one_spend()
@@ -63,7 +63,7 @@ def test_a_program_that_ends_leaves_one_file(path: Path, tmp_path: Path) -> None
     charged(path, 1).close()
     program = f"""
         import sys
-        from benchmarks.ledger.crash import one_spend
+        from tests.campaigns.ledger.crash import one_spend
         from sourdine.accounting.ledger import Ledger
         sys.ledger = Ledger.open({str(path)!r})
         sys.ledger.charge(one_spend(), purpose="p")

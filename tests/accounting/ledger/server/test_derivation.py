@@ -13,7 +13,6 @@ import pytest
 
 psycopg = pytest.importorskip("psycopg")
 
-from benchmarks.ledger.crash import one_spend  # noqa: E402
 from benchmarks.servers import Server  # noqa: E402
 from sourdine.accounting.ledger import Ledger  # noqa: E402
 from sourdine.accounting.ledger.address import Address  # noqa: E402
@@ -22,6 +21,7 @@ from sourdine.accounting.ledger.server import store  # noqa: E402
 from sourdine.accounting.ledger.terms import Period  # noqa: E402
 from sourdine.core.errors import BudgetExceeded, LedgerError, LedgerWait  # noqa: E402
 from tests.accounting.ledger.files import forget  # noqa: E402
+from tests.campaigns.ledger.crash import one_spend  # noqa: E402
 
 SPEND = one_spend()
 Fields = dict[str, Any]

@@ -11,12 +11,12 @@ import pytest
 
 psycopg = pytest.importorskip("psycopg")
 
-from benchmarks.ledger.crash import one_spend  # noqa: E402
-from benchmarks.ledger.failover import failovers  # noqa: E402
 from benchmarks.servers import Server, Standby  # noqa: E402
 from sourdine.accounting.ledger import Ledger, Receipt  # noqa: E402
 from sourdine.accounting.ledger.server import session, store, tables  # noqa: E402
 from sourdine.core.errors import LedgerError, LedgerWait  # noqa: E402
+from tests.campaigns.ledger.crash import one_spend  # noqa: E402
+from tests.campaigns.ledger.failover import failovers  # noqa: E402
 
 SPEND = one_spend()
 _WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'"

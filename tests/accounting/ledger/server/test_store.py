@@ -12,7 +12,6 @@ import pytest
 
 psycopg = pytest.importorskip("psycopg")
 
-from benchmarks.ledger.crash import one_spend  # noqa: E402
 from benchmarks.servers import Server  # noqa: E402
 from sourdine.accounting.ledger import Ledger  # noqa: E402
 from sourdine.accounting.ledger.address import Address  # noqa: E402
@@ -20,6 +19,7 @@ from sourdine.accounting.ledger.server import store, tables  # noqa: E402
 from sourdine.accounting.release import Release  # noqa: E402
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, LedgerWait  # noqa: E402
 from tests.accounting.ledger.files import forget  # noqa: E402
+from tests.campaigns.ledger.crash import one_spend  # noqa: E402
 
 SPEND = one_spend()
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ledger.crash import torment
 from benchmarks.servers import Server
+from tests.campaigns.ledger.crash import torment
 
 
 @pytest.mark.parametrize("kills", [6, pytest.param(1000, marks=pytest.mark.slow)])

@@ -9,7 +9,6 @@ import pytest
 
 psycopg = pytest.importorskip("psycopg")
 
-from benchmarks.ledger.crash import one_spend  # noqa: E402
 from benchmarks.servers import Server  # noqa: E402
 from sourdine.accounting.ledger import Ledger  # noqa: E402
 from sourdine.accounting.ledger.address import Address  # noqa: E402
@@ -17,6 +16,7 @@ from sourdine.accounting.ledger.chain import Mark, next_line  # noqa: E402
 from sourdine.accounting.ledger.server import store, tables  # noqa: E402
 from sourdine.core.errors import LedgerError  # noqa: E402
 from tests.accounting.ledger.server.test_store import Cut, charged  # noqa: E402
+from tests.campaigns.ledger.crash import one_spend  # noqa: E402
 
 SPEND = one_spend()
 LEVELS = ["repeatable%20read", "serializable"]

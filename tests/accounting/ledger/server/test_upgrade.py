@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 
 psycopg = pytest.importorskip("psycopg")
 
-from benchmarks.ledger.crash import one_spend  # noqa: E402
 from benchmarks.servers import Server  # noqa: E402
 from sourdine.accounting.ledger import Ledger  # noqa: E402
 from sourdine.accounting.ledger.address import Address  # noqa: E402
@@ -16,6 +15,7 @@ from sourdine.accounting.ledger.server import tables  # noqa: E402
 from sourdine.cli import app  # noqa: E402
 from sourdine.core.errors import InvalidParameter, LedgerError  # noqa: E402
 from tests.accounting.ledger.files import forget  # noqa: E402
+from tests.campaigns.ledger.crash import one_spend  # noqa: E402
 
 SPEND = one_spend()
 _BACK = """

@@ -10,7 +10,6 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.ledger.crash import one_spend
 from sourdine.accounting.ledger import Ledger, store
 from sourdine.core.errors import LedgerError
 from tests.accounting.ledger.simulator.disk import (
@@ -25,6 +24,7 @@ from tests.accounting.ledger.simulator.disk import (
     Watched,
 )
 from tests.accounting.ledger.simulator.power import Disk
+from tests.campaigns.ledger.crash import one_spend
 
 _BEFORE = 2  # charges that went well
 _POWER_LOSSES = 2  # tried after each fault

@@ -12,13 +12,13 @@ from secrets import token_hex
 
 import numpy as np
 
-from benchmarks.collect.device import ask
 from sourdine.collector.receipt import answer_tag
 from sourdine.collector.tokens.blind import BlindMessage, read_public
 from sourdine.collector.tokens.token import HEADER, Token, TokenRequest
 from sourdine.core.errors import SourdineError
 from sourdine.local import GRR, Question
 from sourdine.local.lines import written
+from tests.campaigns.collect.device import ask
 
 PLAIN = Question(name="numbers", oracle=GRR(epsilon=1, categories=1 << 14))
 WITH_TOKENS = Question(name="numbers with tokens", oracle=GRR(epsilon=1, categories=1 << 14))

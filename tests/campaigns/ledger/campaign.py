@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from benchmarks.ledger.crash import new_ledger, one_spend
 from benchmarks.servers import Server
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import BudgetExceeded, LedgerError
+from tests.campaigns.ledger.crash import new_ledger, one_spend
 
 _LONGEST = 45.0  # seconds of a round, and then the next limit is tried
 _PAUSES = (0.001, 0.01, 0.02)  # seconds between two acts of a thread beside the charges

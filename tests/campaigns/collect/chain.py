@@ -1,6 +1,6 @@
 """The whole chain in processes of its own, each killed at random: issuer, shuffler, collector, devices.
 
-    python -m benchmarks.collect.chain --clients 1000 --kills 50
+    python -m tests.campaigns.collect.chain --clients 1000 --kills 50
 
 Every device is a process with a code and a number. It gets a token, and sends its number as its report until
 that is acknowledged; one of ten then tries to spend its token for another number. Issuer, shuffler and
@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.collect.device import QUESTION, Device
-from benchmarks.collect.parts import PROCESSES, Office, Part, start
 from sourdine.collector.blocks import recount
 from sourdine.collector.issuer import CodeStore
 from sourdine.collector.settings import open_store
+from tests.campaigns.collect.device import QUESTION, Device
+from tests.campaigns.collect.parts import PROCESSES, Office, Part, start
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess

@@ -16,10 +16,10 @@ from fractions import Fraction
 from itertools import count
 from pathlib import Path
 
-from benchmarks.ledger.crash import new_ledger, one_spend
 from benchmarks.servers import Server, Standby
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import LedgerError
+from tests.campaigns.ledger.crash import new_ledger, one_spend
 
 _WRITERS = 4
 _CANCEL = """

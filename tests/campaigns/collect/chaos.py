@@ -1,7 +1,7 @@
 """The chain under all that goes wrong at once: faulty proxies, kills of every part, revisions, restores.
 
-    python -m benchmarks.collect.chaos --mode durable --reports 10000
-    python -m benchmarks.collect.chaos --mode restores --database postgres
+    python -m tests.campaigns.collect.chaos --mode durable --reports 10000
+    python -m tests.campaigns.collect.chaos --mode restores --database postgres
 
 Each device has a number, which is its report, and sends it through a proxy until the collector's own answer
 settles it; batches and requests for tokens go through such proxies too. Meanwhile every part is killed again
@@ -34,9 +34,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from cryptography.hazmat.primitives import serialization
 
-from benchmarks.collect.parts import PROCESSES, Part, start
-from benchmarks.collect.proxy import Fault, Faults, Proxy
-from benchmarks.collect.reporter import PLAIN, WITH_TOKENS, Reporters
 from benchmarks.servers import Server
 from sourdine.accounting.certificate.keys import SigningKey
 from sourdine.collector.announcement import Announcement, SignedAnnouncement
@@ -44,6 +41,9 @@ from sourdine.collector.blocks import recount
 from sourdine.collector.period import KeptPeriod, today
 from sourdine.collector.settings import open_store
 from sourdine.collector.tokens.blind import new_key, public_text
+from tests.campaigns.collect.parts import PROCESSES, Part, start
+from tests.campaigns.collect.proxy import Fault, Faults, Proxy
+from tests.campaigns.collect.reporter import PLAIN, WITH_TOKENS, Reporters
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess

@@ -1,6 +1,6 @@
 """The whole chain audited by canaries, over HTTP and in processes of its own.
 
-    python -m benchmarks.collect.canaries --runs 150
+    python -m tests.campaigns.collect.canaries --runs 150
 
 A canary gets a token of the issuer and sends the report on one answer or the other to the shuffler, and after
 it a crowd whose answers are all the same. Whoever listens at the door of the collector sees each batch as it
@@ -32,14 +32,14 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 from numpy.typing import NDArray
 
-from benchmarks.collect.device import ask
-from benchmarks.collect.parts import Office, Part, start
 from sourdine.audit import binomial
 from sourdine.collector.receipt import BATCH_HEADER, RECEIPT_HEADER, BatchLabel
 from sourdine.collector.tokens.blind import SALT, prepare
 from sourdine.collector.tokens.token import HEADER, NONCE, Token, TokenRequest
 from sourdine.local import GRR, Memo, Question
 from sourdine.local.lines import written
+from tests.campaigns.collect.device import ask
+from tests.campaigns.collect.parts import Office, Part, start
 
 QUESTION = Question(name="canary", oracle=GRR(epsilon=2, categories=2))
 _DELTA = Fraction(1, 100)

@@ -1,4 +1,6 @@
-"""How often intervals hold the truth, and how wide they are: `python -m benchmarks.local.coverage [--quick]`.
+"""How often intervals of local reports hold the truth, and how wide they are.
+
+    python -m tests.campaigns.local_intervals --quick
 
 Nothing is simulated but for votes in shared blocks from many people: how many reports support a category is a
 sum of two binomials, whose law is summed here by convolution. The worst number of people that hold the
@@ -179,7 +181,7 @@ def report(console: Console, quick: bool = False) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.local.coverage", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.local_intervals", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer categories and epsilons")
     report(Console(width=118), parser.parse_args().quick)
 

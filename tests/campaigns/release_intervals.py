@@ -51,7 +51,7 @@ class RememberedEngine:
         return self.base.digest()
 
     def ask(self, sql: str, side_tables: SideTables = NOTHING) -> list[tuple[Any, ...]]:
-        return self._once("ask", sql, side_tables)  # type: ignore[no-any-return]
+        return self._once("ask", sql, side_tables)
 
     def columns(self, sql: str, side_tables: SideTables = NOTHING) -> dict[str, NDArray[Any]]:
         return dict(self._once("columns", sql, side_tables))

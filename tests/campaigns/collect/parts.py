@@ -33,7 +33,7 @@ LOADED = [
     "sourdine.collector.processes",
     "sourdine.local.words",
     "sourdine.local.poisoning",
-    "benchmarks.collect.device",
+    "tests.campaigns.collect.device",
 ]
 Change = Callable[[], None]
 

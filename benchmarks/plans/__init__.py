@@ -1,1 +1,0 @@
-"""Random plans of every kind of query, replayed on neighbouring tables of every engine."""
