@@ -120,7 +120,7 @@ class Step:
         self.clipping = Flat() if clipping is None else clipping
         deviations = check.positive("Step", "noise_multiplier", noise_multiplier, 1 << 20)
         self.batch_size = check.integer("Step", "batch_size", batch_size, 1, 1 << 40)
-        self.steps = self.left = check.integer("Step", "steps", steps, 1, MOST_STEPS)
+        self.steps = self._left = check.integer("Step", "steps", steps, 1, MOST_STEPS)
         self.physical_batch_size = (
             None
             if physical_batch_size is None
@@ -164,6 +164,11 @@ class Step:
         self._process, self._busy = os.getpid(), False
         self._thread: int | None = None
         self._void = ""
+
+    @property
+    def left(self) -> int:
+        """How many of the steps that were paid for are left."""
+        return self._left
 
     @property
     def norm(self) -> float:
@@ -388,7 +393,7 @@ class Step:
             self._sums = {}
             self.begin(self._follow_frozen)
             with self.processes.all_or_none():
-                self.left -= 1
+                self._left -= 1
                 self._order.end()
                 if self.correlation is not None and self.processes.first:
                     numbers = sum(value.numel() for value in self._wanted.values())
@@ -408,7 +413,7 @@ class Step:
             if self.left == 1:
                 with self._void_if_unclaimed():
                     self._tests.confirm(self._taken, last=True)
-        self.left -= 1
+        self._left -= 1
         self._order.end()
         sums, self._sums = self._sums, {}
         if self.processes.several:
@@ -478,7 +483,7 @@ class Step:
     def give_up(self) -> None:
         """Tell the other processes, if there are some, that this one cannot take its share of a step."""
         if self.processes.several:
-            self.left = 0
+            self._left = 0
             self._exchange.give_up()
 
     def _noise(self, count: int) -> Tensor:
