@@ -1,6 +1,7 @@
 """Closed forms of the three mechanisms that add noise without a bound: Laplace, Geometric, Gaussian."""
 
 import math
+import pickle
 from fractions import Fraction
 
 import mpmath
@@ -155,3 +156,43 @@ def test_the_error_covers_at_the_very_boundary_of_a_step() -> None:
     a = mpmath.exp(-mpmath.mpf(2) / 3)
     exact = 1 - 2 * a**8 / (1 + a)
     assert Laplace(scale=Fraction(3, 2)).error(float(exact) + 2**-52) == 8
+
+
+ONE = [
+    Laplace(scale=2),
+    Laplace(scale=1000),
+    Laplace(scale=2**39),
+    Laplace(scale=Fraction(1, 2), granularity=Fraction(1, 1 << 20)),
+    Gaussian(sigma=2),
+    Gaussian(sigma=1000),
+    Gaussian(sigma=1, granularity=2.0**-20),
+    Geometric(scale=3, lower=0, upper=9),
+    Geometric(scale=3, lower=4),
+    Geometric(scale=3),
+]
+WHOLE = (0, 5, -7, 2**62, -(2**63), 10**40)
+REALS = (0.3, -0.0, 1e300, -1e300, math.inf, -math.inf, math.nan, 2.0**-1074)
+
+
+@pytest.mark.parametrize("mechanism", ONE, ids=str)
+def test_one_draw_is_what_an_array_of_one_is(mechanism: Laplace | Gaussian | Geometric) -> None:
+    real = mechanism.granularity is not None
+    for value in WHOLE + REALS:
+        if isinstance(value, float) and not real:
+            with pytest.raises(InvalidParameter, match="integers"):
+                mechanism.sample(value)
+            continue
+        bits, again = SeededBits(4), SeededBits(4)
+        for _ in range(20):
+            one, array = mechanism.sample(value, bits), mechanism.sample([value], again)
+            assert (one.shape, one.dtype) == ((), array.dtype)
+            assert one == array[0]
+
+
+def test_a_copy_of_a_mechanism_has_no_tables() -> None:
+    mechanism = Gaussian(sigma=2)
+    mechanism.sample(3)
+    kept = pickle.dumps(mechanism)
+    assert len(kept) < 1000
+    assert pickle.loads(kept) == mechanism
+    assert pickle.loads(kept).sample(3).shape == ()

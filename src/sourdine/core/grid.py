@@ -121,6 +121,26 @@ def to_units(owner: str, values: ArrayLike, granularity: Fraction | None) -> NDA
     return np.clip(np.clip(scaled, -(2.0**62), 2.0**62).astype(np.int64), -LIMIT, LIMIT)
 
 
+def unit(value: object, step: float | None) -> int | None:
+    """Return one plain number in steps, as `to_units` reads it; None for whatever else is given.
+
+    Which of both ways is taken depends on types alone.
+    """
+    if step is None:
+        return within(value) if type(value) is int else None
+    if type(value) is not float:
+        return None
+    scaled = value / step
+    if math.isfinite(scaled):
+        return within(round(scaled))
+    return 0 if math.isnan(scaled) else LIMIT if scaled > 0 else -LIMIT
+
+
+def within(whole: int) -> int:
+    """Return a whole number clipped to the limit."""
+    return max(-LIMIT, min(LIMIT, whole))
+
+
 def _step(item: Any, granularity: Fraction) -> int:
     """One number in steps, exactly; 0 for what is missing."""
     if missing(item):

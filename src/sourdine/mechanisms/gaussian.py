@@ -4,10 +4,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
 from sourdine.core.composed import ComposedDistribution
@@ -15,16 +14,16 @@ from sourdine.core.distance import Distance, Norm
 from sourdine.core.distributions import DiscreteGaussianLaw, LossDistribution, RhoLaw, float_above
 from sourdine.core.late import ndtri
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.mechanisms.additive import AdditiveNoise
 
 LEAST_SIGMA = Fraction(1, 10)
 MOST_SIGMA = Fraction(1 << 30)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(Mechanism):
+class Gaussian(AdditiveNoise):
     """Adds discrete Gaussian noise to every number.
 
     A change of d in L2 costs rho = d^2 / (2 sigma^2) (Canonne, Kamath, Steinke 2020). With a
@@ -51,10 +50,8 @@ class Gaussian(Mechanism):
     def _unit_sigma(self) -> Fraction:
         return self.sigma / (self.granularity or 1)
 
-    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
-        units = grid.to_units("Gaussian", values, self.granularity)
-        noise = exact.gaussian(self._unit_sigma**2, units.size, bits).reshape(units.shape)
-        return grid.from_units(grid.plus(units, noise), self.granularity)
+    def _make_noise(self) -> exact.Noise:
+        return exact.gaussian_noise(self._unit_sigma**2)
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)

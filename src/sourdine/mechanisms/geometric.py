@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.mechanisms.additive import AdditiveNoise
 from sourdine.mechanisms.laplace import LEAST_SCALE, MOST_SCALE, laplace_loss, laplace_quantile
 
 
 @dataclass(frozen=True, kw_only=True)
-class Geometric(Mechanism):
+class Geometric(AdditiveNoise):
     """Adds two-sided geometric noise to integers, then clamps the answers to [lower, upper].
 
     A change of d in L1 costs epsilon = d / scale (Ghosh, Roughgarden, Sundararajan 2009; laplace.md);
@@ -47,9 +48,15 @@ class Geometric(Mechanism):
             raise check.fail("Geometric", "upper", f"be at least the lower bound {self.lower}", self.upper)
 
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
-        units = grid.to_units("Geometric", values, None)
-        noise = exact.laplace(self.scale, units.size, bits).reshape(units.shape)
-        return np.clip(grid.plus(units, noise), self.lower, self.upper)
+        noisy = super().sample(values, bits)
+        if noisy.ndim:
+            clamped: NDArray[Any] = np.clip(noisy, self.lower, self.upper)
+            return clamped
+        one = int(noisy) if self.lower is None else max(int(noisy), self.lower)
+        return np.array(one if self.upper is None else min(one, self.upper))
+
+    def _make_noise(self) -> exact.Noise:
+        return exact.laplace_noise(self.scale)
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)

@@ -4,26 +4,25 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
 from sourdine.core.composed import ComposedDistribution
 from sourdine.core.distance import Distance, Neighbours, Norm
 from sourdine.core.distributions import GeometricLaw
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.mechanisms.additive import AdditiveNoise
 
 LEAST_SCALE = Fraction(1, 1 << 40)
 MOST_SCALE = Fraction(1 << 40)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laplace(Mechanism):
+class Laplace(AdditiveNoise):
     """Adds discrete Laplace noise to every number.
 
     A change of d in L1 costs epsilon = d / scale (Dwork and Roth 2014, theorem 3.6, with the two-sided
@@ -50,10 +49,8 @@ class Laplace(Mechanism):
     def _unit_scale(self) -> Fraction:
         return self.scale / (self.granularity or 1)
 
-    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
-        units = grid.to_units("Laplace", values, self.granularity)
-        noise = exact.laplace(self._unit_scale, units.size, bits).reshape(units.shape)
-        return grid.from_units(grid.plus(units, noise), self.granularity)
+    def _make_noise(self) -> exact.Noise:
+        return exact.laplace_noise(self._unit_scale)
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)

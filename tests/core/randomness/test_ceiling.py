@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mpmath import mp, mpf
 
 from sourdine.core import threads
 from sourdine.core.randomness import branches, ceiling
@@ -43,9 +44,32 @@ def test_a_refused_word_is_drawn_again() -> None:
     law = GeometricCeiling(Fraction(1000), 2, two_sided=True)
     ones = (1 << 64) - 1
     place, coin = 2 << 16, ones >> 19 << 18  # the largest coin there is
-    bits = ScriptedBits([place | coin, 0, ones, 1 << 16])  # a word, its search, the rest of its coin, a word
-    assert sampler(law).sample(1, bits).tolist() == [1]
-    assert bits.left == 0
+    script = [place | coin, 0, ones, 1 << 16]  # a word, its search, the rest of its coin, a word
+    bits, again = ScriptedBits(script), ScriptedBits(script)
+    assert sampler(law).sample(1, bits).tolist() == [1] == [sampler(law).draw(again)]
+    assert bits.left == again.left == 0
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_one_draw_is_what_an_array_of_one_is(law: ceiling.Ceiling) -> None:
+    bits, again = SeededBits(6), SeededBits(6)
+    one = sampler(law)
+    assert [one.draw(bits) for _ in range(300)] == [one.sample(1, again)[0] for _ in range(300)]
+
+
+def test_a_coin_of_one_draw_that_floats_cannot_tell_is_settled() -> None:
+    """Digits within 2^-53 of e^-x, on either side."""
+    law = GeometricCeiling(Fraction(1000), 2, two_sided=True)
+    digits = 63 - 16 - 2
+    with mp.workprec(400):
+        at = int(mp.floor(mp.exp(mpf(-2) / 1000) * mpf(2) ** (digits + 64)))
+    for offset, kept in ((-1, True), (1, False)):
+        coin, rest = divmod(at + offset, 1 << 64)
+        word = 2 << 16 | coin << 64 - digits - 1
+        script = [word, 0, rest, 1 << 16, 0, 0]
+        bits, again = ScriptedBits(script), ScriptedBits(script)
+        assert sampler(law).draw(bits) == (2 if kept else 1) == sampler(law).sample(1, again)[0]
+        assert bits.left == again.left
 
 
 def test_the_side_is_the_first_bit() -> None:

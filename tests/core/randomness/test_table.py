@@ -76,8 +76,9 @@ def test_a_tie_with_a_threshold_is_settled_by_further_digits(law: Weights, k: in
     for offset, expected in [(-1, k), (1, k + 1), (-(2**63), k), (2**63, k + 1)]:
         digits = at + offset
         cell, inner, rest = digits >> 112, digits >> 64 & (1 << 48) - 1, digits & (1 << 64) - 1
-        bits = ScriptedBits([cell, inner << 16, rest])
-        assert table(law).sample(1, bits)[0] == expected
+        bits, again = (ScriptedBits([cell, inner << 16, rest]) for _ in range(2))
+        assert table(law).sample(1, bits)[0] == expected == table(law).draw(again)
+        assert bits.left == again.left
         assert bits.left == 0 or abs(offset) == 2**63
 
 
@@ -87,9 +88,10 @@ def test_digits_equal_to_a_threshold_for_128_bits_ask_for_more() -> None:
     for offset, expected in [(-1, 0), (1, 1)]:
         digits = at + offset
         words = [digits >> 128, digits >> 64 & (1 << 64) - 1, digits & (1 << 64) - 1]
-        bits = ScriptedBits([words[0] >> 48, (words[0] & (1 << 48) - 1) << 16, words[1], words[2]])
-        assert table(law).sample(1, bits)[0] == expected
-        assert bits.left == 0
+        script = [words[0] >> 48, (words[0] & (1 << 48) - 1) << 16, words[1], words[2]]
+        bits, again = ScriptedBits(script), ScriptedBits(script)
+        assert table(law).sample(1, bits)[0] == expected == table(law).draw(again)
+        assert bits.left == again.left == 0
 
 
 def test_the_last_word_reaches_into_the_tail() -> None:
@@ -102,6 +104,12 @@ def test_a_dyadic_threshold_is_settled_although_no_ball_can_tell_it_from_its_nei
     law = WeightTerms((1, 1), (Fraction(1, 3), Fraction(1, 3)))  # exactly one half, known only as a ball
     assert table(law).sample(1, ScriptedBits([0x7FFF, ((1 << 48) - 1) << 16]))[0] == 0
     assert table(law).sample(1, ScriptedBits([0x8000, 0]))[0] == 1
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_one_draw_is_what_an_array_of_one_is(law: Weights) -> None:
+    bits, again = SeededBits(5), SeededBits(5)
+    assert [table(law).draw(bits) for _ in range(300)] == [table(law).sample(1, again)[0] for _ in range(300)]
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)

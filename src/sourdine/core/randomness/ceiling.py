@@ -15,10 +15,11 @@ Open samples lie a little further out than the others. So a small call treats al
 otherwise the time of a single draw would tell of its size.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from flint import arb, fmpz
@@ -44,6 +45,7 @@ MOST_PLACES = _FREE - _COIN
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
+Whole = TypeVar("Whole", Ints, int)
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class GeometricCeiling:
     def table(self) -> CdfTable:
         return table(GeometricWeights(self.scale / (1 << self.places)))
 
-    def excess(self, start: Ints, within: Ints) -> Ints:
+    def excess(self, start: Whole, within: Whole) -> Whole:
         """The exponent of a number in a block minus that of the ceiling, in units of the rate."""
         return within
 
@@ -87,7 +89,7 @@ class GaussianCeiling:
     def table(self) -> CdfTable:
         return table(GaussianBlocks(self.variance, 1 << self.places))
 
-    def excess(self, start: Ints, within: Ints) -> Ints:
+    def excess(self, start: Whole, within: Whole) -> Whole:
         return within * (2 * start + within)
 
 
@@ -103,6 +105,7 @@ class CeilingSampler:
         self._ceiling = ceiling
         self._table = ceiling.table
         self._digits = _FREE - ceiling.places  # of the coin
+        self._rate = float(ceiling.rate)
         self._place = np.int64((1 << ceiling.places) - 1)
         self._sure = np.uint64(self._least() << 64 - self._digits)
 
@@ -121,6 +124,25 @@ class CeilingSampler:
         else:
             in_branches(lambda part, branch: self._block(out[part], branch), count, bits)
         return out
+
+    def draw(self, bits: Bits) -> int:
+        """One number, by the same words as `sample` takes for one."""
+        while True:
+            word = int(bits.words(1)[0])
+            start = self._table.settle_one(word & (1 << CELL_BITS) - 1, bits) << self._ceiling.places
+            within = word >> CELL_BITS & (1 << self._ceiling.places) - 1
+            side = -(word >> 63) if self._ceiling.two_sided else 0
+            coin = (word << 1 & (1 << 64) - 1) >> 64 - self._digits
+            if self._keeps(self._ceiling.excess(start, within - side), coin, bits):
+                return (start | within) ^ side
+
+    def _keeps(self, units: int, coin: int, bits: Bits) -> bool:
+        """What `bernoulli_exp` says of one number."""
+        word = int(bits.words(1)[0])
+        gap = (coin + (word >> 11) * 2.0**-53) * 2.0**-self._digits - math.exp(-(units * self._rate))
+        if abs(gap) > _MARGIN:
+            return gap < 0
+        return exp_coin(coin << 64 | word, units * self._ceiling.rate, bits, 64 + self._digits)
 
     def _block(self, out: Ints, branch: Branch) -> None:
         """Fill in what one word settles, and then the rest together."""

@@ -4,8 +4,9 @@ None of them rounds a probability: floats only ever decide what they provably de
 goes to big numbers. The time of a call does not depend on the values of the noise.
 """
 
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from sourdine.core.randomness.bits import Bits
 from sourdine.core.randomness.ceiling import MOST_PLACES, GaussianCeiling, GeometricCeiling, sampler
 from sourdine.core.randomness.table import (
+    CdfTable,
     GaussianWeights,
     GeometricDigit,
     GeometricWeights,
@@ -84,37 +86,80 @@ def geometric(scale: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:
     return low
 
 
-def laplace(scale: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:
+class Noise(Protocol):
+    """A sampler of noise in whole steps: many draws, or one by the words that many of one would take."""
+
+    def sample(self, count: int, bits: Bits) -> NDArray[np.int64]:
+        """Return so many independent draws."""
+
+    def draw(self, bits: Bits) -> int:
+        """Return one draw."""
+
+
+@dataclass(frozen=True)
+class _Zigzag:
+    """Noise of both signs from a table of 0, -1, 1, -2, 2, ..."""
+
+    table: CdfTable
+
+    def sample(self, count: int, bits: Bits) -> NDArray[np.int64]:
+        codes = self.table.sample(count, bits)
+        return (codes >> 1) ^ -(codes & 1)
+
+    def draw(self, bits: Bits) -> int:
+        code = self.table.draw(bits)
+        return (code >> 1) ^ -(code & 1)
+
+
+@dataclass(frozen=True)
+class _GeometricDifference:
+    """The difference of two independent geometric variables."""
+
+    scale: Fraction
+
+    def sample(self, count: int, bits: Bits) -> NDArray[np.int64]:
+        out = geometric(self.scale, count, bits)
+        out -= geometric(self.scale, count, bits)
+        return out
+
+    def draw(self, bits: Bits) -> int:
+        return int(self.sample(1, bits)[0])
+
+
+def laplace_noise(scale: Fraction) -> Noise:
     """Discrete Laplace: any integer k with probability proportional to e^{-|k|/scale}.
 
     A large scale is drawn under a ceiling of blocks on both sides. One too large for that is the difference
     of two independent geometric variables, which has this law.
     """
     if scale <= _SMALL:
-        return _unzigzag(table(LaplaceWeights(scale)).sample(count, bits))
+        return _Zigzag(table(LaplaceWeights(scale)))
     if scale <= _LARGE:
-        return sampler(GeometricCeiling(scale, _places(scale), two_sided=True)).sample(count, bits)
-    out = geometric(scale, count, bits)
-    out -= geometric(scale, count, bits)
-    return out
+        return sampler(GeometricCeiling(scale, _places(scale), two_sided=True))
+    return _GeometricDifference(scale)
 
 
-def gaussian(variance: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:
+def laplace(scale: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:
+    """So many draws of discrete Laplace noise."""
+    return laplace_noise(scale).sample(count, bits)
+
+
+def gaussian_noise(variance: Fraction) -> Noise:
     """Discrete Gaussian: any integer k with probability proportional to e^{-k^2/(2 variance)}.
 
     A large sigma is drawn under a ceiling of blocks, between sigma/181 and sigma/90 wide.
     """
     places = max(0, int(variance).bit_length() // 2 - 7)
     if places == 0:
-        return _unzigzag(table(GaussianWeights(variance)).sample(count, bits))
-    return sampler(GaussianCeiling(variance, places)).sample(count, bits)
+        return _Zigzag(table(GaussianWeights(variance)))
+    return sampler(GaussianCeiling(variance, places))
+
+
+def gaussian(variance: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:
+    """So many draws of discrete Gaussian noise."""
+    return gaussian_noise(variance).sample(count, bits)
 
 
 def _places(scale: Fraction) -> int:
     """Bits of a place in a block between scale/128 and scale/64 wide, or of width 1."""
     return max(0, int(scale).bit_length() - 7)
-
-
-def _unzigzag(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """0, 1, 2, 3, 4, ... to 0, -1, 1, -2, 2, ..."""
-    return (codes >> 1) ^ -(codes & 1)

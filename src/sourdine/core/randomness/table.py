@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -207,6 +207,24 @@ class CdfTable:
         open_ = np.flatnonzero(cells - np.uint16(self._zeros) < _CELLS - self._ones - self._zeros)
         heads[open_] = self.search(cells[open_], bits)
         return heads
+
+    def draw(self, bits: Bits) -> int:
+        """One outcome, by the same words as `sample` takes for one."""
+        return self.settle_one(int(bits.words(1)[0]) & _CELLS - 1, bits)
+
+    def settle_one(self, cell: int, bits: Bits) -> int:
+        """The outcome of one uniform number that begins with a cell: by a search, as in a small call."""
+        word = int(bits.words(1)[0]) >> CELL_BITS | cell << 64 - CELL_BITS
+        listed = self._listed
+        place = bisect_left(listed, word)
+        if listed[min(place, len(listed) - 1)] == word or (place and listed[place - 1] + 1 == word):
+            return self._resolve(word, bits)
+        return place
+
+    @cached_property
+    def _listed(self) -> list[int]:
+        """The thresholds as integers of Python, which single draws compare sooner."""
+        return self._thresholds.tolist()  # type: ignore[no-any-return]
 
     def search(self, cells: NDArray[np.uint16], bits: Bits) -> NDArray[np.int64]:
         """The same, by 48 more bits for each."""
