@@ -8,15 +8,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sourdine.accounting.subsampling.samplers import FixedSize, Poisson, Sampling
+from sourdine.accounting.subsampling.samplers import FixedSize, Poisson, Sampling, TruncatedPoisson
 from sourdine.core import check
 from sourdine.core.balls import above, exponential, precision
 from sourdine.core.distance import Distance, Neighbours, Norm, root_above
-from sourdine.core.distributions import float_above
+from sourdine.core.distributions import AtomLaw, float_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import one_moves
+from sourdine.core.loss import BoundedRangeLaw, PrivacyLoss
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.registry import class_of
 from sourdine.mechanisms.finite_pair import FinitePair
@@ -24,6 +26,7 @@ from sourdine.mechanisms.gaussian import Gaussian
 from sourdine.mechanisms.geometric import Geometric
 from sourdine.mechanisms.laplace import Laplace
 from sourdine.mechanisms.randomized_response import LEAST_EPSILON, KaryResponse
+from sourdine.mechanisms.selection import Exponential, PermuteAndFlip
 
 if TYPE_CHECKING:
     from sourdine.accounting.spend import Spend
@@ -60,14 +63,33 @@ def _read(event: object, neighbours: Neighbours, depth: int) -> "tuple[Spend, ..
         return tuple(replace(spend, count=spend.count * count) for spend in inside)
     if kind in ("PoissonSampledDpEvent", "SampledWithoutReplacementDpEvent"):
         return _sampled(event, kind, neighbours, depth)
+    if kind == "RepeatAndSelectDpEvent":
+        return _selected(event, neighbours, depth)
     if kind not in _EVENTS:
-        raise InvalidParameter(
-            f"An event of the class {kind} has no spend here that is known to cover it. {_INSTEAD}"
-        )
-    mechanism, distance = _EVENTS[kind](event, neighbours)
+        reason = _REFUSED.get(kind, "no spend here is known to cover it")
+        raise InvalidParameter(f"An event of the class {kind} is refused: {reason}. {_INSTEAD}")
     from sourdine.accounting.spend import Spend
 
-    return (Spend(mechanism=mechanism, distance=distance),)
+    mechanism, distance, *sampling = _EVENTS[kind](event, neighbours)
+    spend = Spend(mechanism=mechanism, distance=distance, sampling=sampling[0] if sampling else None)
+    spend.one_loss()  # a sampling that is not proven for these neighbours is refused now
+    return (spend,)
+
+
+def _selected(event: object, neighbours: Neighbours, depth: int) -> "tuple[Spend, ...]":
+    """The best of a number of runs that is geometric: of the distributions of that paper, shape 1."""
+    from sourdine.accounting.spend import Spend
+
+    shape = check.rational(_OWNER, "shape", _field(event, "shape"))
+    if shape != 1:
+        remedy = "Of numbers of runs that are not geometric nothing is proven here."
+        raise check.fail(_OWNER, "shape", "be 1", float(shape), remedy)
+    inside = _read(_field(event, "event"), neighbours, depth + 1)
+    if not inside:
+        return ()
+    best: Any = class_of("best-of-runs/1")
+    mechanism = best.of([inside], check.rational(_OWNER, "mean", _field(event, "mean")))
+    return (Spend(mechanism=mechanism, distance=Distance.hamming(neighbours=neighbours)),)
 
 
 def _sampled(event: object, kind: str, neighbours: Neighbours, depth: int) -> "tuple[Spend, ...]":
@@ -118,13 +140,96 @@ def _moves(neighbours: Neighbours) -> int:
     return 2 if neighbours is Neighbours.REPLACE else 1
 
 
-Read = Callable[[object, Neighbours], tuple[Mechanism, Distance]]
+_Stated = tuple[Mechanism, Distance] | tuple[Mechanism, Distance, Sampling | None]
+Read = Callable[[object, Neighbours], _Stated]
+
+
+def _continuous(sigma: Fraction) -> Mechanism:
+    """Continuous Gaussian noise."""
+    kind: Any = class_of("noisy-gradient/1")
+    mechanism: Mechanism = kind(sigma=sigma)
+    return mechanism
 
 
 def _gaussian(event: object, neighbours: Neighbours) -> tuple[Mechanism, Distance]:
-    continuous: Any = class_of("noisy-gradient/1")
-    mechanism: Mechanism = continuous(sigma=_positive(event, "noise_multiplier"))
-    return mechanism, Distance.l2(_moves(neighbours), neighbours=neighbours)
+    distance = Distance.l2(_moves(neighbours), neighbours=neighbours)
+    return _continuous(_positive(event, "noise_multiplier")), distance
+
+
+def _discrete_gaussian(event: object, neighbours: Neighbours) -> tuple[Mechanism, Distance]:
+    square = (_positive(event, "sensitivity") * _moves(neighbours)) ** 2
+    dimension = getattr(event, "dimension", None)
+    if dimension is not None:
+        dimension = check.integer(_OWNER, "dimension", dimension, 1, 1 << 40)
+    distance = Distance.l2(square=square, coordinates=dimension, neighbours=neighbours)
+    return Gaussian(sigma=_positive(event, "sigma")), distance
+
+
+def _tree(event: object, neighbours: Neighbours) -> tuple[Mechanism, Distance]:
+    """A record is in one leaf of one tree, hence in one node of each level that a tree of so many leaves has.
+
+    Two records that replace each other move the most nodes furthest where they share a leaf.
+    """
+    counts = _field(event, "step_counts")
+    listed = list(counts) if isinstance(counts, Sequence) else [counts]
+    if not listed:
+        raise check.fail(_OWNER, "step_counts", "name one tree at least", counts)
+    levels = max(check.integer(_OWNER, "step_counts", each, 1, 1 << 40) for each in listed).bit_length()
+    square = Fraction(levels * _moves(neighbours) ** 2)
+    return _continuous(_positive(event, "noise_multiplier")), Distance.l2(
+        square=square, neighbours=neighbours
+    )
+
+
+def _mixture(event: object, neighbours: Neighbours) -> _Stated:
+    """All that is not 0 counts as the largest sensitivity, drawn with the chance of all of them together."""
+    sizes, chances = _field(event, "sensitivities"), _field(event, "sampling_probs")
+    if not (isinstance(sizes, Sequence) and isinstance(chances, Sequence) and len(sizes) == len(chances) > 0):
+        raise check.fail(_OWNER, "sampling_probs", "have one probability for each sensitivity", chances)
+    exact: list[Fraction] = [check.rational(_OWNER, "sensitivities", each) for each in sizes]
+    parts = [check.between(_OWNER, "sampling_probs", each, Fraction(0), Fraction(1)) for each in chances]
+    total = sum(parts, Fraction(0))
+    if min(exact) < 0 or max(exact) == 0:
+        raise check.fail(_OWNER, "sensitivities", "be at least 0, and one above it", min(map(float, exact)))
+    if abs(total - 1) > _SUM:
+        raise check.fail(_OWNER, "sampling_probs", "add up to 1", float(total))
+    still = sum((part for size, part in zip(exact, parts, strict=True) if size == 0), Fraction(0))
+    rate = min(Fraction(1), max(1 - still, total - still))
+    sampling = Poisson(sampling_rate=rate) if rate < 1 else None
+    distance = Distance.l2(max(exact), neighbours=neighbours)
+    return _continuous(_positive(event, "standard_deviation")), distance, sampling
+
+
+def _truncated(event: object, neighbours: Neighbours) -> _Stated:
+    size = check.integer(_OWNER, "dataset_size", _field(event, "dataset_size"), 1, 1 << 50)
+    rate = check.rational(_OWNER, "sampling_probability", _field(event, "sampling_probability"))
+    batch = round(rate * size)
+    if not 1 <= batch <= size or float(Fraction(batch, size)) != float(rate):
+        remedy = "Truncated sampling is known here for a whole mean batch size."
+        raise check.fail(
+            _OWNER, "sampling_probability", "be a whole number over the size", float(rate), remedy
+        )
+    sampling = TruncatedPoisson(
+        batch_size=batch,
+        size=size,
+        max_batch_size=_field(event, "truncated_batch_size"),  # type: ignore[arg-type]
+    )
+    return *_gaussian(event, neighbours), sampling
+
+
+def _exponential(event: object, neighbours: Neighbours) -> tuple[Mechanism, Distance]:
+    return _choice(Exponential, event, neighbours)
+
+
+def _permute_and_flip(event: object, neighbours: Neighbours) -> tuple[Mechanism, Distance]:
+    return _choice(PermuteAndFlip, event, neighbours)
+
+
+def _choice(
+    kind: type[Exponential | PermuteAndFlip], event: object, neighbours: Neighbours
+) -> tuple[Mechanism, Distance]:
+    mechanism = kind(epsilon=_positive(event, "epsilon"), sensitivity=Fraction(1), candidates=2)
+    return mechanism, Distance.linf(1, neighbours=neighbours)
 
 
 def _laplace(event: object, neighbours: Neighbours) -> tuple[Mechanism, Distance]:
@@ -182,7 +287,19 @@ _EVENTS: dict[str, Read] = {
     "RandomizedResponseDpEvent": _response,
     "EpsilonDeltaDpEvent": _point,
     "ZCDpEvent": _concentrated,
+    "DiscreteGaussianDpEvent": _discrete_gaussian,
+    "SingleEpochTreeAggregationDpEvent": _tree,
+    "MixtureOfGaussiansDpEvent": _mixture,
+    "TruncatedSubsampledGaussianDpEvent": _truncated,
+    "ExponentialMechanismDpEvent": _exponential,
+    "PermuteAndFlipDpEvent": _permute_and_flip,
 }
+_REFUSED = {
+    "NonPrivateDpEvent": "nothing can pay for what is not private",
+    "UnsupportedDpEvent": "it does not say what was done",
+    "SampledWithReplacementDpEvent": "of a record that is drawn several times nothing is proven here",
+}
+_SUM = Fraction(1, 10**9)  # by which probabilities in floats may miss 1
 
 
 def event_of_spend(spend: "Spend") -> Any:
@@ -199,7 +316,13 @@ def event_of_spend(spend: "Spend") -> Any:
             "adds. State the spend without a part, for add-remove or zero-out neighbours."
         )
     event = _one_event(spend, dp_event)
-    if isinstance(spend.sampling, Poisson):
+    if isinstance(spend.sampling, TruncatedPoisson) and type(event).__name__ == "GaussianDpEvent":
+        drawn = spend.sampling
+        rate = float_above(Fraction(drawn.batch_size, drawn.size))
+        event = dp_event.TruncatedSubsampledGaussianDpEvent(
+            drawn.size, rate, drawn.max_batch_size, event.noise_multiplier
+        )
+    elif isinstance(spend.sampling, Poisson):
         event = dp_event.PoissonSampledDpEvent(float_above(spend.sampling.sampling_rate), event)
     elif spend.sampling is not None:
         raise InvalidParameter(
@@ -222,11 +345,41 @@ def _one_event(spend: "Spend", dp_event: Any) -> Any:
         # what several numbers lose together is known by its epsilon only: one step of that size loses as much
         return dp_event.DiscreteLaplaceDpEvent(float_above(moved / mechanism.scale), 1)
     loss = mechanism.loss(distance)
+    known = _known_event(mechanism, distance, loss, dp_event)
+    if known is not None:
+        return known
     if spend.sampling is None and not loss.delta and math.isfinite(loss.rho):
         return dp_event.ZCDpEvent(float_above(Fraction(loss.rho)))
     raise InvalidParameter(
         f"No event is known to cover this spend of {type(mechanism).__name__}. Account for it here, with PLD."
     )
+
+
+def _known_event(mechanism: Mechanism, distance: Distance, loss: PrivacyLoss, dp_event: Any) -> Any:
+    """The event of the same mechanism, or of an epsilon and a delta; older versions lack some classes."""
+    has = partial(hasattr, dp_event)
+    if mechanism.name == "gaussian/1" and has("DiscreteGaussianDpEvent"):
+        if mechanism.granularity is not None:  # type: ignore[attr-defined]
+            return None
+        sigma, moved = mechanism.sigma, float_above(root_above(distance.amount))  # type: ignore[attr-defined]
+        return dp_event.DiscreteGaussianDpEvent(_float_below(sigma), moved, distance.coordinates)
+    if mechanism.name == "best-of-runs/1" and len(mechanism.settings) == 1:  # type: ignore[attr-defined]
+        runs = [event_of_spend(each) for each in mechanism.settings[0]]  # type: ignore[attr-defined]
+        one = runs[0] if len(runs) == 1 else dp_event.ComposedDpEvent(runs)
+        changed = math.floor(distance.amount)
+        mean = float_above(mechanism.mean)  # type: ignore[attr-defined]
+        return dp_event.RepeatAndSelectDpEvent(one, mean, 1.0) if changed == 1 else None
+    if not math.isfinite(loss.epsilon):
+        return None
+    epsilon = float_above(Fraction(loss.epsilon))
+    if loss.delta:
+        pair = epsilon, float_above(Fraction(loss.delta))
+        return dp_event.EpsilonDeltaDpEvent(*pair) if has("EpsilonDeltaDpEvent") else None
+    if isinstance(loss.remove, BoundedRangeLaw):
+        return dp_event.ExponentialMechanismDpEvent(epsilon) if has("ExponentialMechanismDpEvent") else None
+    if isinstance(loss.remove, AtomLaw) and epsilon > 0:  # one step of discrete Laplace noise dominates
+        return dp_event.DiscreteLaplaceDpEvent(epsilon, 1)
+    return None
 
 
 def _float_below(number: Fraction) -> float:
