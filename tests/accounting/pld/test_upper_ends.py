@@ -56,10 +56,11 @@ def test_a_narrower_width_never_gives_a_wider_bracket() -> None:
 
 
 def test_coarser_lattices_are_tried_where_the_finest_says_little() -> None:
-    """Four values, so that outcomes are too many, and rounding that only coarser lattices survive."""
+    """Four values, so that outcomes are too many, and no point of a lattice is where they are."""
     p, q = np.array([0.85, 0.05, 0.05, 0.05]), np.array([0.05, 0.05, 0.1, 0.8])
     cost = many(PrivacyLoss.symmetric(AtomLaw.between(1e-3 * p + 0.999 * q, q), neighbours=REPLACE), 10**5)
     coarse, fine = (PLD(width=width).epsilon(cost, 1e-9) for width in (1e-2, 1e-4))
+    assert "between the points" in PLD(width=1e-2).why_wide(cost, 1e-9)
     assert coarse.lower <= fine.lower <= fine.upper <= coarse.upper
 
 

@@ -25,10 +25,11 @@ from sourdine.accounting.pld.lattice import (
 )
 from sourdine.accounting.pld.scout import Repeated, Scout, look_at
 from sourdine.accounting.pld.tilt import Tilt, tilt_at, tilt_for
-from sourdine.core.distributions import Floats
+from sourdine.core.distributions import AtomLaw, Floats, LossDistribution
 
 _ROUNDS = 6
 _COARSER = tuple(10.0**k for k in range(-9, 1))
+_FEW_VALUES = 64
 _SMALL = 1e-6  # an epsilon of which no share is asked for
 _TILTS = 8
 ROUGH = 0.02  # the share of an epsilon to which another is told to lie below it
@@ -271,7 +272,14 @@ def why_wide(laws: Sequence[Repeated], delta: float, width: float) -> str:
     step, finest = first_step(laws, tilt.deciding, width), finest_step(scouts, tilt.order)
     if step < finest:
         return f"the lattice would need {MOST_PLACES * finest / step:.2g} places, and has {MOST_PLACES:,}"
+    if any(_between_points(item.law) for item in laws):
+        return "losses of a few values lie between the points of a lattice, and are rounded down"
     return "the rounding of floats adds up to more than that over so many places and uses"
+
+
+def _between_points(law: LossDistribution) -> bool:
+    """Whether a law has a few values without a common step: next to them no mass is there to borrow from."""
+    return isinstance(law, AtomLaw) and law.spacing is None and len(law.atoms[0]) <= _FEW_VALUES
 
 
 def _known(
