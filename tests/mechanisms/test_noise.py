@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import RhoLaw
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.mechanisms import Gaussian, Geometric, Laplace
+from sourdine.mechanisms import Gaussian, Geometric, Laplace, RoundedGaussian, Staircase
+from sourdine.mechanisms.additive import AdditiveNoise
 from sourdine.testing import SeededBits
 
 
@@ -169,13 +170,19 @@ ONE = [
     Geometric(scale=3, lower=0, upper=9),
     Geometric(scale=3, lower=4),
     Geometric(scale=3),
+    Staircase(epsilon=Fraction(3, 4), inner=2, sensitivity=5),
+    Staircase(epsilon=Fraction(1, 50), inner=40, sensitivity=70_000),
+    Staircase(epsilon=1, inner=1, sensitivity=Fraction(1, 4), granularity=Fraction(1, 64)),
+    RoundedGaussian(sigma=10),
+    RoundedGaussian(sigma=2**30),
+    RoundedGaussian(sigma=1, granularity=2.0**-12),
 ]
 WHOLE = (0, 5, -7, 2**62, -(2**63), 10**40)
 REALS = (0.3, -0.0, 1e300, -1e300, math.inf, -math.inf, math.nan, 2.0**-1074)
 
 
 @pytest.mark.parametrize("mechanism", ONE, ids=str)
-def test_one_draw_is_what_an_array_of_one_is(mechanism: Laplace | Gaussian | Geometric) -> None:
+def test_one_draw_is_what_an_array_of_one_is(mechanism: AdditiveNoise) -> None:
     real = mechanism.granularity is not None
     for value in WHOLE + REALS:
         if isinstance(value, float) and not real:

@@ -3,26 +3,26 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm, root_above
 from sourdine.core.distributions import GaussianLaw, float_above
 from sourdine.core.late import ndtri
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.randomness.normal import rounded_normal
+from sourdine.core.mechanism import Example
+from sourdine.core.randomness.exact import Noise
+from sourdine.core.randomness.normal import RoundedNormal
+from sourdine.mechanisms.additive import AdditiveNoise
 
 LEAST_SIGMA = Fraction(8)
 MOST_SIGMA = Fraction(1 << 30)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundedGaussian(Mechanism):
+class RoundedGaussian(AdditiveNoise):
     """Adds the nearest integer to a normal number to every number.
 
     On integers, x + round(Z) = round(x + Z), so a change of d in L2 costs no more than under Gaussian noise
@@ -53,10 +53,8 @@ class RoundedGaussian(Mechanism):
     def _unit_sigma(self) -> Fraction:
         return self.sigma / (self.granularity or 1)
 
-    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
-        units = grid.to_units("RoundedGaussian", values, self.granularity)
-        noise = rounded_normal(self._unit_sigma, units.size, bits).reshape(units.shape)
-        return grid.from_units(grid.plus(units, noise), self.granularity)
+    def _make_noise(self) -> Noise:
+        return RoundedNormal(self._unit_sigma)
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)

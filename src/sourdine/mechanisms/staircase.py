@@ -5,17 +5,19 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.randomness.bits import Bits
+from sourdine.core.randomness.table import WeightTerms, table
+from sourdine.mechanisms.additive import AdditiveNoise
 from sourdine.mechanisms.laplace import MOST_SCALE
 
 LEAST_EPSILON = Fraction(1, 1 << 40)
@@ -23,7 +25,7 @@ MOST_EPSILON = Fraction(64)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Staircase(Mechanism):
+class Staircase(AdditiveNoise):
     """Adds noise whose probabilities are constant over steps, each e^epsilon below the one before.
 
     In grid steps, the noise k has a weight of 1 for |k| < inner, and e^{-j epsilon} on the j-th period of
@@ -94,24 +96,8 @@ class Staircase(Mechanism):
             return math.floor(self.sensitivity)
         return math.floor(self.sensitivity / self.granularity) + 1
 
-    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
-        units = grid.to_units("Staircase", values, self.granularity)
-        noise = self._noise(units.size, bits).reshape(units.shape)
-        return grid.from_units(grid.plus(units, noise), self.granularity)
-
-    def _noise(self, count: int, bits: Bits) -> NDArray[np.int64]:
-        """The step first, then a place on it, in the same time for every step.
-
-        The centre has 2 inner - 1 places, and each later step 2 D. So the step is a geometric variable,
-        plus 1 with odds e^{-epsilon} (2 D - 2 inner + 1)/(2 inner - 1).
-        """
-        centre, later = 2 * self.inner - 1, 2 * self._period
-        step = exact.geometric(1 / self.epsilon, count, bits)
-        step += exact.bernoulli_odds(-self.epsilon, Fraction(later - centre, centre), count, bits)
-        near = exact.uniform(centre, count, bits) - (self.inner - 1)
-        place = exact.uniform(later, count, bits)
-        size = self.inner + (step - 1) * self._period + (place >> 1)
-        return np.where(step == 0, near, np.where(place & 1, -size, size))
+    def _make_noise(self) -> exact.Noise:
+        return _StairNoise(self.epsilon, self.inner, self._period)
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
@@ -156,6 +142,36 @@ class Staircase(Mechanism):
             distance=Distance.l1(0.25, coordinates=1),
             code=lambda answers: np.rint(answers * 64).astype(np.int64),
         )
+
+
+class _StairNoise:
+    """The step first, then a place on it, in the same time for every step.
+
+    The centre has 2 inner - 1 places, and each later step 2 D. So the step is a geometric variable, plus 1
+    with odds e^{-epsilon} (2 D - 2 inner + 1)/(2 inner - 1).
+    """
+
+    def __init__(self, epsilon: Fraction, inner: int, period: int) -> None:
+        self._inner, self._period = inner, period
+        self._centre, self._later = 2 * inner - 1, 2 * period
+        self._steps = exact.geometric_noise(1 / epsilon)
+        odds = Fraction(self._later - self._centre, self._centre)
+        self._another = table(WeightTerms((1, odds), (0, -epsilon)))
+
+    def sample(self, count: int, bits: Bits) -> NDArray[np.int64]:
+        step = self._steps.sample(count, bits)
+        step += self._another.coins(count, bits)
+        near = exact.uniform(self._centre, count, bits) - (self._inner - 1)
+        place = exact.uniform(self._later, count, bits)
+        size = self._inner + (step - 1) * self._period + (place >> 1)
+        return np.where(step == 0, near, np.where(place & 1, -size, size))
+
+    def draw(self, bits: Bits) -> int:
+        step = self._steps.draw(bits) + self._another.draw(bits)
+        near = exact.one_uniform(self._centre, bits) - (self._inner - 1)
+        place = exact.one_uniform(self._later, bits)
+        size = self._inner + (step - 1) * self._period + (place >> 1)
+        return near if step == 0 else -size if place & 1 else size
 
 
 def best_inner(epsilon: float, period: int, power: int) -> int:

@@ -70,22 +70,6 @@ def _words(kind: type[np.unsignedinteger[Any]], length: int, count: int, bits: B
     return top
 
 
-def geometric(scale: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:
-    """k = 0, 1, 2, ... with probability proportional to e^{-k/scale}.
-
-    A large scale is drawn under a ceiling of blocks. The digits of such a variable are independent, whatever
-    the base: e^{-(l + B h)/s} is a product. So a scale that is too large for one word is drawn digit by
-    digit, in base 256.
-    """
-    if scale <= _SMALL:
-        return table(GeometricWeights(scale)).sample(count, bits)
-    if scale <= _LARGE:
-        return sampler(GeometricCeiling(scale, _places(scale), two_sided=False)).sample(count, bits)
-    low = table(GeometricDigit(scale, _BASE)).sample(count, bits)
-    low += _BASE * geometric(scale / _BASE, count, bits)
-    return low
-
-
 class Noise(Protocol):
     """A sampler of noise in whole steps: many draws, or one by the words that many of one would take."""
 
@@ -94,6 +78,54 @@ class Noise(Protocol):
 
     def draw(self, bits: Bits) -> int:
         """Return one draw."""
+
+
+@dataclass(frozen=True)
+class _GeometricDigits:
+    """A geometric variable of a large scale, digit by digit in base 256.
+
+    The digits are independent, whatever the base: e^{-(l + B h)/s} is a product.
+    """
+
+    scale: Fraction
+
+    def sample(self, count: int, bits: Bits) -> NDArray[np.int64]:
+        low = table(GeometricDigit(self.scale, _BASE)).sample(count, bits)
+        low += _BASE * geometric(self.scale / _BASE, count, bits)
+        return low
+
+    def draw(self, bits: Bits) -> int:
+        low = table(GeometricDigit(self.scale, _BASE)).draw(bits)
+        return low + _BASE * geometric_noise(self.scale / _BASE).draw(bits)
+
+
+def one_uniform(size: int, bits: Bits) -> int:
+    """One whole number 0 .. size - 1, by the words that `uniform` takes for one."""
+    length = (size - 1).bit_length()
+    if length == 0:
+        return 0
+    width = 16 if size < 1 << 16 else 32 if size < 1 << 32 else 64
+    while True:
+        number = (int(bits.words(1)[0]) & (1 << width) - 1) >> width - length
+        if number < size:
+            return number
+
+
+def geometric_noise(scale: Fraction) -> Noise:
+    """k = 0, 1, 2, ... with probability proportional to e^{-k/scale}.
+
+    A large scale is drawn under a ceiling of blocks, and one that is too large for one word by its digits.
+    """
+    if scale <= _SMALL:
+        return table(GeometricWeights(scale))
+    if scale <= _LARGE:
+        return sampler(GeometricCeiling(scale, _places(scale), two_sided=False))
+    return _GeometricDigits(scale)
+
+
+def geometric(scale: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:
+    """So many draws of a geometric variable."""
+    return geometric_noise(scale).sample(count, bits)
 
 
 @dataclass(frozen=True)
@@ -123,7 +155,8 @@ class _GeometricDifference:
         return out
 
     def draw(self, bits: Bits) -> int:
-        return int(self.sample(1, bits)[0])
+        noise = geometric_noise(self.scale)
+        return noise.draw(bits) - noise.draw(bits)
 
 
 def laplace_noise(scale: Fraction) -> Noise:

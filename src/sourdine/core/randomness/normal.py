@@ -6,7 +6,10 @@ tell; whole numbers follow wherever what is unknown, rounding of floats and all,
 the next. The others get more digits, in balls, until they do. So no probability is rounded anywhere.
 """
 
+import math
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from flint import arb, fmpz
@@ -16,7 +19,8 @@ from sourdine.core.balls import ball, precision
 from sourdine.core.randomness.bits import Bits
 
 _CHUNK = 1 << 15  # pairs at a time, so that the arrays stay in the cache
-_EDGE = np.uint64(1 << 44)  # a U so near to 0 or to 1 is left to balls: its logarithm has too few digits
+_NEAREST = 1 << 44
+_EDGE = np.uint64(_NEAREST)  # a U so near to 0 or to 1 is left to balls: its logarithm has too few digits
 _MARGIN = 2.0**-36  # of a deviation, see rounded_normal
 _TURN = 2 * np.pi * 2.0**-64
 
@@ -39,6 +43,31 @@ def rounded_normal(sigma: Fraction, count: int, bits: Bits) -> NDArray[np.int64]
     for start in range(0, count, 2 * _CHUNK):
         _fill(out[start : start + 2 * _CHUNK], sigma, bits)
     return out
+
+
+@dataclass(frozen=True)
+class RoundedNormal:
+    """Draws of `rounded_normal`."""
+
+    sigma: Fraction
+
+    @cached_property
+    def _float(self) -> float:
+        return float(self.sigma)
+
+    def sample(self, count: int, bits: Bits) -> NDArray[np.int64]:
+        """So many draws."""
+        return rounded_normal(self.sigma, count, bits)
+
+    def draw(self, bits: Bits) -> int:
+        """One draw, by the words that `sample` takes for one."""
+        length, turn = map(int, bits.words(2))
+        if _NEAREST < length < (1 << 64) - _NEAREST:
+            real = math.cos(turn * _TURN) * math.sqrt(-2.0 * math.log(length * 2.0**-64)) * self._float
+            whole = round(real)
+            if abs(real - whole) < 0.5 - min(_MARGIN * self._float, 0.5):
+                return whole
+        return _settled(length, turn, self.sigma, bits)[0]
 
 
 def _fill(out: NDArray[np.int64], sigma: Fraction, bits: Bits) -> None:
