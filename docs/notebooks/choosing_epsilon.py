@@ -9,7 +9,7 @@ from sourdine.accounting.explain import explain_guarantee, posterior_bounds, sen
 from sourdine.core.figure import Figure
 from sourdine.mechanisms import Geometric
 from sourdine.report.charts.base import Axis, Series, draw_lines
-from sourdine.report.charts.privacy import draw_family
+from sourdine.report.charts.beliefs import draw_family
 
 # %% [markdown]
 # ## What it allows an attacker

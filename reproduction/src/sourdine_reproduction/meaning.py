@@ -20,7 +20,7 @@ from sourdine.core.figure import Figure
 from sourdine.core.format import shorten_up
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Laplace
-from sourdine.report.charts.privacy import draw_bounds, draw_family
+from sourdine.report.charts.beliefs import draw_bounds, draw_family
 from sourdine.report.pages.ledger import FAMILY, GAP, belief_tables
 from sourdine.report.view import Section, TextTable
 from sourdine_reproduction.registry import ClaimVerdict, Result, Settings, experiment, judge

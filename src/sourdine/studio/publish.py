@@ -14,8 +14,9 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import plain
 from sourdine.core.outbox import CERTIFICATE
 from sourdine.frames.columns import Category, Flag
+from sourdine.report.crosstab import cross_table
 from sourdine.report.pages.release import MOST_ROWS, fitting_crosstab
-from sourdine.report.view import TextTable, cross_table
+from sourdine.report.view import TextTable
 from sourdine.studio.desk import (
     Desk,
     Job,

@@ -1,7 +1,7 @@
 from typing import Any
 
 from sourdine.report.charts.base import ROWS
-from sourdine.report.charts.privacy import draw_tree
+from sourdine.report.charts.synthetic import draw_tree
 from sourdine.tables.synthetic.synthesis import carry_out
 from sourdine.testing import SeededBits
 from tests.tables.synthetic.case import table

@@ -14,7 +14,7 @@ from sourdine.anonymity import (
     generalise_records,
     measure_records,
 )
-from sourdine.report.charts.privacy import COARSE, RAW, draw_hiding, draw_sizes
+from sourdine.report.charts.anonymity import COARSE, RAW, draw_hiding, draw_sizes
 from sourdine.report.pages.anonymity import (
     LIMITS,
     generalised_page,

@@ -7,7 +7,7 @@ import pytest
 from sourdine.accounting.dpsgd.training import Training
 from sourdine.accounting.explain import explain_guarantee, explain_training
 from sourdine.core.figure import Spec
-from sourdine.report.charts.privacy import draw_beliefs, draw_family, draw_roc
+from sourdine.report.charts.beliefs import draw_beliefs, draw_family, draw_roc
 from sourdine.report.pages.ledger import ExplanationPage, belief_tables, explanation_page
 
 RUN = Training(size=60000, batch_size=64, noise_multiplier=1.0, epochs=15)

@@ -7,7 +7,7 @@ import numpy as np
 from sourdine.core.figure import Figure, Spec
 from sourdine.local.cleaner import Method
 from sourdine.report.charts.base import Axis, Row, Series
-from sourdine.report.charts.privacy import draw_bars
+from sourdine.report.charts.utility import draw_bars
 from sourdine.report.view import Cell, Section, TextTable
 from sourdine.testing import SeededBits
 from sourdine_reproduction.cleaner.measure import (

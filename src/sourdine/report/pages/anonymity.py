@@ -13,8 +13,9 @@ from sourdine.core.format import counted, shorten_up
 from sourdine.local.cleaner import CleanTable, Gap
 from sourdine.local.utility.measure import NOTICE, JudgedOn, Utility, UtilityPoint
 from sourdine.local.utility.models import Floats, LearningModel
+from sourdine.report.charts.anonymity import COARSE, RAW, draw_columns, draw_hiding, draw_sizes
 from sourdine.report.charts.base import Axis, Row, Series
-from sourdine.report.charts.privacy import COARSE, RAW, draw_bars, draw_columns, draw_hiding, draw_sizes
+from sourdine.report.charts.utility import draw_bars
 from sourdine.report.view import Cell, Page, Section, TextTable
 
 MOST_SUBSETS = 15

@@ -36,7 +36,7 @@ from sourdine.accounting.ledger.receipt import foreign_lines
 from sourdine.core.figure import Figure, Spec
 from sourdine.core.format import counted, plain, shorten_down, shorten_up
 from sourdine.report.charts.base import COLOURS, GREY, ROWS, Row, finish
-from sourdine.report.charts.privacy import draw_beliefs, draw_family, draw_roc
+from sourdine.report.charts.beliefs import draw_beliefs, draw_family, draw_roc
 from sourdine.report.view import Cell, Page, Section, TextTable
 
 if TYPE_CHECKING:

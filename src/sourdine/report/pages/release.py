@@ -18,11 +18,12 @@ from sourdine.frames.derived import DERIVED
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.report.charts.answers import count_missing, draw_answer
-from sourdine.report.charts.privacy import draw_bounds
+from sourdine.report.charts.beliefs import draw_bounds
+from sourdine.report.crosstab import IN_FILE, cross_table, more_rows
 from sourdine.report.finding import cells_of, finding, written
 from sourdine.report.pages.ledger import certificate_table, epsilon_words
-from sourdine.report.view import IN_FILE, Page, Section, TextTable, cross_table, more_rows
 from sourdine.report.view import Cell as Shown
+from sourdine.report.view import Page, Section, TextTable
 from sourdine.tables import Answer, ReleasePlan
 from sourdine.tables.answers.answer import NO_INTERVAL
 from sourdine.tables.crosstabs import Crosstab, adds_up, crosstab_of

@@ -9,7 +9,7 @@ from sourdine.accounting.certificate import Certificate
 from sourdine.core.figure import Figure
 from sourdine.report.charts.answers import draw_series
 from sourdine.report.charts.base import COLOURS, Row
-from sourdine.report.charts.privacy import draw_tree, strength
+from sourdine.report.charts.synthetic import draw_tree, strength
 from sourdine.report.pages.ledger import certificate_table, epsilon_words
 from sourdine.report.view import Page, Section, TextTable, show
 from sourdine.tables.crosstabs.cell import worth_showing

@@ -12,10 +12,11 @@ from sourdine.core.view import figure, view
 from sourdine.frames.columns import Category, Column, Flag, Integer, Real, Text
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.report.charts.answers import draw_alone, draw_forecasts
-from sourdine.report.charts.privacy import draw_tree
+from sourdine.report.charts.synthetic import draw_tree
+from sourdine.report.crosstab import cross_table
 from sourdine.report.finding import finding
 from sourdine.report.pages.release import answer_table, percent, quality_section, reading_note
-from sourdine.report.view import Cell, Section, TextTable, cross_table
+from sourdine.report.view import Cell, Section, TextTable
 from sourdine.report.views.accounting import release_view
 from sourdine.report.views.view import View
 from sourdine.tables import Answer, Answers, FoundBounds, ReleasePlan, Table, TableRelease
