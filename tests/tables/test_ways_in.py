@@ -273,9 +273,11 @@ def _spark_types(table: pa.Table) -> str:
 @pytest.mark.filterwarnings("ignore")  # PySpark warns of the pandas that is installed
 def test_spark_counts_as_arrow_does(spark: Any, tmp_path: Path) -> None:
     dice, wrong = random.Random(9), []
-    for number in range(12):
+    for number in range(8):
         table = _random_table(dice)
-        query, unit = {**dice.choice(QUERIES), "where": dice.choice(_WHERE)}, UNITS[number % 2]
+        query = {**dice.choice(QUERIES), "where": dice.choice(_WHERE)}
+        # what is left out of a unit is chosen by how an engine writes its number; here all of it counts
+        unit = PrivacyUnit("person", column="who", max_rows=99, max_groups=99) if number % 2 else UNITS[0]
         folder = Folder(tmp_path / str(number))
         folder.path.mkdir()
         wanted = _exact(table, query, unit, near=False)

@@ -18,7 +18,7 @@ import pytest
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import Schema, Source, open_source
 from sourdine.frames.engines import closed
-from sourdine.frames.engines.engine import InDuckDB
+from sourdine.frames.engines.engine import VIEW, InDuckDB
 
 SCHEMA = Schema.read({"x": {"type": "integer", "lower": 0, "upper": 1_000_000}})
 ROWS = 2_000
@@ -225,3 +225,23 @@ def test_a_closed_database_is_missed_before_a_charge(tmp_path: Path) -> None:
     source.engine.connection.close()
     with pytest.raises(SourdineError, match="must be open"):
         source.engine.connect()
+
+
+def test_every_connection_has_the_settings_of_the_first(tmp_path: Path) -> None:
+    """A setting of one connection alone left the others to guess types of pandas objects by their values."""
+    source = _source("pandas", tmp_path)
+    question = "SELECT name, value FROM duckdb_settings() WHERE name NOT LIKE '%director%' ORDER BY name"
+    asked, first = source.engine.ask(question), closed.closed_connection().execute(question).fetchall()
+    assert asked == first
+    assert ("pandas_analyze_sample", "0") in asked
+
+
+@pytest.mark.parametrize("held", [[], [None, None], [1, 2], [1, "1", None], [b"a", "a"], [1.5, True]])
+def test_types_of_objects_do_not_depend_on_what_is_held(held: list[object]) -> None:
+    """With an object more or less, others were read as another type, or the question failed once paid."""
+    frame = pd.DataFrame(
+        {"x": pd.Series([3] * len(held), dtype="int64"), "who": pd.Series(held, dtype=object)}
+    )
+    source = open_source(frame, SCHEMA, ["who"])
+    (described,) = [row for row in source.engine.ask(f"DESCRIBE {VIEW}") if row[0] == "who"]
+    assert described[1] == source.types["who"] == "VARCHAR"

@@ -1,10 +1,11 @@
 """A made-up table on every engine that is read: files, frames and relations with the same records."""
 
 import importlib.util
+import itertools
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from shutil import which
@@ -21,9 +22,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where made-up tables are put: a folder for files, and one connection for relations."""
+    """Where made-up tables are put: a folder for files, and one connection for relations.
+
+    Each table has a name of its own: a file that is written again is no longer the table before.
+    """
 
     folder: Path
+    _numbers: "Iterator[int]" = field(default_factory=itertools.count, init=False)
+
+    def path(self, ending: str) -> Path:
+        """Return where the next table is written."""
+        return self.folder / f"made_up_{next(self._numbers)}.{ending}"
 
     @cached_property
     def connection(self) -> "duckdb.DuckDBPyConnection":
@@ -70,14 +79,14 @@ def _relation(layout: Layout, rows: Sequence[Row], place: Workplace) -> Any:
 
 
 def _parquet(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
-    path = place.folder / "made_up.parquet"
+    path = place.path("parquet")
     _relation(layout, rows, place).write_parquet(str(path))
     return path
 
 
 def _polars_parquet(layout: Layout, rows: Sequence[Row], place: Workplace) -> Path:
     """A file whose least and greatest values leave NaN out, as those of PyArrow do."""
-    path = place.folder / "by_polars.parquet"
+    path = place.path("parquet")
     _polars(layout, rows, place).write_parquet(path, row_group_size=8)
     return path
 
@@ -91,8 +100,8 @@ def _lazy(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
 def _folder(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
     import pyarrow.parquet as pq
 
-    folder, table = place.folder / "parts", _arrow(layout, rows, place)
-    folder.mkdir(exist_ok=True)
+    folder, table = place.path("parts"), _arrow(layout, rows, place)
+    folder.mkdir()
     for part in range(3):
         few = table.slice(
             part * table.num_rows // 3, (part + 1) * table.num_rows // 3 - part * table.num_rows // 3
@@ -107,13 +116,13 @@ def _relation_of_file(layout: Layout, rows: Sequence[Row], place: Workplace) -> 
 
 def _stored(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
     """A table of DuckDB's own, with the bounds that it keeps of each row group."""
-    place.connection.execute("DROP TABLE IF EXISTS made_up")
-    _relation(layout, rows, place).create("made_up")
-    return place.connection.table("made_up")
+    name = place.path("table").stem
+    _relation(layout, rows, place).create(name)
+    return place.connection.table(name)
 
 
 def _csv(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
-    path = place.folder / "made_up.csv"
+    path = place.path("csv")
     lines = [layout.names, *rows]
     path.write_text(
         "".join(f"{','.join(map(_field, line))}\n" for line in lines), encoding="utf-8", newline=""
@@ -127,7 +136,7 @@ def _field(cell: Cell) -> str:
 
 
 def _ndjson(layout: Layout, rows: Sequence[Row], place: Workplace) -> object:
-    path = place.folder / "made_up.ndjson"
+    path = place.path("ndjson")
     lines = [json.dumps(dict(zip(layout.names, row, strict=True))) for row in rows]
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path

@@ -56,11 +56,14 @@ def closed_connection(
     for name, listed in (("allowed_paths", paths), ("allowed_directories", directories)):
         texts = ", ".join(DUCKDB.literal(str(each)) for each in listed)
         connection.execute(f"SET {name} = [{texts}]::VARCHAR[]")
-    connection.execute("SET enable_external_file_cache = false")  # what is read is not kept
+    # those of one connection alone would not hold on the cursors that questions are asked on
+    connection.execute("SET GLOBAL enable_external_file_cache = false")  # what is read is not kept
     connection.execute(f"SET disabled_optimizers = '{_TRUSTING}'")
-    connection.execute("SET pandas_analyze_sample = 0")  # else types are guessed from what is held
-    connection.execute("SET python_enable_replacements = false")  # no name is a variable of the program
-    connection.execute("SET enable_external_access = false")
+    connection.execute("SET GLOBAL pandas_analyze_sample = 0")  # else types are guessed from what is held
+    connection.execute(
+        "SET GLOBAL python_enable_replacements = false"
+    )  # no name is a variable of the program
+    connection.execute("SET GLOBAL enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
 
