@@ -36,7 +36,7 @@ _ROUGH = ("LN(", "SQRT(", "/ NULLIF", "CORR(", "REGR_", "POWER(")  # computed on
 
 
 @contextmanager
-def _without_noise() -> Iterator[None]:
+def without_noise() -> Iterator[None]:
     def sample(self: Any, values: Any, bits: Any) -> Any:
         return np.asarray(values)
 
@@ -220,7 +220,7 @@ class Dialogue:
             case 2:
                 return f"({inner} * {self._one(2, -3, 0.5)})"
             case 3:
-                return f"(age * {self._number(depth + 1)})"
+                return f"(age * {self._one('w', 'b', 'pay', '2')})"
             case 4:
                 return f"({inner} / NULLIF({self._one('age', 'w', 'pay')}, 0))"
             case 5:
@@ -263,7 +263,7 @@ class Dialogue:
             one, other = self._condition(depth + 1), self._condition(depth + 1)
             return str(self._one(f"({one} AND {other})", f"({one} OR {other})", f"NOT ({one})"))
         key = self._key()
-        match dice.randrange(16):
+        match dice.randrange(18):
             case 0:
                 return f"{self._number(1)} {self._sign()} {self._one(3, 2, 1.5, 7.5, 4, '- (-2)')}"
             case 1:
@@ -275,9 +275,9 @@ class Dialogue:
                 return f"{key} {self._one('=', '<>')} {self._literal(key)}"
             case 4:
                 return f"{key} {self._one('IN', 'NOT IN')} ({self._literal(key)}, {self._literal(key)})"
-            case 5:
+            case 5 | 16:
                 self._form("LIKE")
-                word = self._one("LIKE", "NOT LIKE")
+                word = self._one("LIKE", "NOT LIKE", "NOT LIKE")
                 self._form(word)
                 return f"{self._one('odd', 'town', 'sex')} {word} {self._one(*PATTERNS)}"
             case 6:
@@ -296,7 +296,7 @@ class Dialogue:
             case 10:
                 self._form("cast to a date")
                 return f"{self._one('seen::date', 'CAST(seen AS DATE)')} {self._sign()} {self._date()}"
-            case 11:
+            case 11 | 17:
                 self._form("date_trunc in WHERE")
                 of, period = self._one("day", "seen"), self._one("week", "month", "quarter", "year", "day")
                 return f"DATE_TRUNC('{period}', {of}) {self._sign()} {self._date()}"
@@ -317,19 +317,16 @@ class Dialogue:
 
     def _aggregate(self) -> str:
         number = self._number()
-        match self.dice.randrange(14):
+        match self.dice.randrange(16):
             case 0 | 1 | 2:
                 return "COUNT(*)"
             case 3:
-                if self.joined and self.dice.random() < 0.7:
-                    self._form("COUNT(r.name)")
-                    return f"COUNT({self.joined}.name)"
                 return f"COUNT({self._one('age', 'pay', self._key(), 'day')})"
             case 4 | 5:
                 return f"SUM({number})"
             case 6 | 7:
                 return f"AVG({number})"
-            case 8:
+            case 8 | 14 | 15:
                 self._form("FILTER")
                 what = self._one("COUNT(*)", f"SUM({number})", "COUNT(age)", f"AVG({self._number()})")
                 return f"{what} FILTER (WHERE {self._condition()})"
@@ -337,16 +334,27 @@ class Dialogue:
                 return f"COUNT_IF({self._condition()})"
             case 10:
                 return str(self._one("VAR_POP(age)", "STDDEV_POP(pay)", "VAR_POP(w)"))
-            case 11:
+            case 11 | 13:
                 return str(self._one("COVAR_POP(age, w)", "CORR(age, b)", "COVAR_POP(pay, b)"))
             case 12:
-                return str(self._one("MEAN(b)", "MIN(age)", "STDDEV(pay)", "ROUND(AVG(b))"))
-        self._form("quantile")
-        return f"{self._one('MEDIAN(b)', 'QUANTILE_CONT(b, 0.25)', 'QUANTILE_DISC(pay, 0.9)')}"
+                return str(
+                    self._one(
+                        "MEAN(b)",
+                        "MEAN(age)",
+                        *("MIN(age)", "STDDEV(pay)", "ROUND(AVG(b))")[: self.dice.randrange(3)],
+                    )
+                )
+        return "COUNT(*)"
 
     def _computed(self, grouped: bool) -> str:
+        if self.joined and self.dice.random() < 0.12:
+            self._form("COUNT(r.name)")
+            return f"COUNT({self.joined}.name)"
         one = self._one("SUM(age)", "AVG(b)", "COUNT(*)", "SUM(w)", "AVG(age)")
-        match self.dice.randrange(15):
+        match self.dice.randrange(16):
+            case 15:
+                self._form("quantile")
+                return f"{self._one('MEDIAN(b)', 'QUANTILE_CONT(b, 0.25)', 'QUANTILE_DISC(pay, 0.9)')}"
             case 0:
                 self._form("1 / AVG")
                 return f"{self._one(1, 2, 0.5)} / {self._one('AVG(b)', 'SUM(b)', 'AVG(b + 1)')}"
@@ -390,7 +398,7 @@ class Dialogue:
     def _group(self) -> tuple[str, str | None, str]:
         """An expression to group by, its period, and what it is compared with."""
         match self.dice.randrange(13):
-            case 0 | 1:
+            case 0 | 1 | 9:
                 self._form("date_trunc as a key")
                 period = self._one("week", "month", "quarter", "day")
                 return f"DATE_TRUNC('{period}', {self._one('day', 'seen')})", period, "date"
@@ -449,13 +457,13 @@ class Dialogue:
         self.forms = set()
         self._begin()
         dice, asked = self.dice, Asked(forms=self.forms)
-        chosen = [self._group() for _ in range(self._one(0, 1, 1, 1, 2))]
+        chosen = [self._group() for _ in range(self._one(0, 1, 1, 1, 2, 2))]
         chosen = list({each[0]: each for each in chosen}.values())
         self.groups = [each[0] for each in chosen]
         asked.keys, asked.groups, asked.periods = len(chosen), self.groups, [each[1] for each in chosen]
-        if chosen and dice.random() < 0.16:
+        if chosen and dice.random() < 0.18:
             return self._rolled(asked)
-        if len(chosen) == 1 and dice.random() < 0.08:
+        if len(chosen) == 1 and dice.random() < 0.16:
             return self._listed(asked)
         many = self._one(1, 1, 2, 3)
         aggregates = list(dict.fromkeys(self._computed(bool(chosen)) for _ in range(many)))
@@ -482,7 +490,9 @@ class Dialogue:
         shown = ", ".join(f"{each} AS {name}" if name else each for each, name in asked.items)
         head = "SELECT DISTINCT" if dice.random() < 0.03 else "SELECT"
         tail = f" GROUP BY {', '.join(by)}" if by else ""
-        if chosen and (not shares or dice.random() < 0.05):
+        # these have rows that HAVING and ORDER BY do not choose
+        alone = shares or any(word in each for each in aggregates for word in ("MEDIAN", "QUANTILE", "REGR"))
+        if chosen and (not alone or dice.random() < 0.05):
             tail += self._having(asked, chosen) + self._ordered(asked)
         self._finish(asked, f"{head} {shown} {asked.source}{tail}")
         return asked
@@ -525,7 +535,7 @@ class Dialogue:
         return asked
 
     def _having(self, asked: Asked, chosen: Sequence[tuple[str, str | None, str]]) -> str:
-        if self.dice.random() > 0.35:
+        if self.dice.random() > 0.45:
             return ""
 
         def atom() -> str:
@@ -541,9 +551,11 @@ class Dialogue:
                 if of != "AVG(b)":
                     low = self._one(1, 3, 10)
                     between = f"{of} {self._one('', 'NOT ')}BETWEEN {low} AND {low + self._one(0, 4, 50)}"
-                    member = f"{of} {self._one('IN', 'NOT IN')} (1, 3, {low})"
-                    if self.dice.random() < 0.3:
-                        return str(self._one(between, member))
+                    if self.dice.random() < 0.2:
+                        return between
+                    if self.dice.random() < 0.2:
+                        self._form("IN in HAVING")
+                        return f"{of} {self._one('IN', 'NOT IN')} (1, 3, {low})"
                 constants = ("4.87", "1.13") if of == "AVG(b)" else (1, 3, 12)
                 return f"{of} {self._sign()} {self._one(*constants)}"
             place = self.dice.randrange(len(chosen))
@@ -560,7 +572,7 @@ class Dialogue:
                 values = ["'young'", "'m'", "'Lille'", "'it''s'", "'B'"]
                 if self.dice.random() < 0.3:
                     return f"{key} {self._one('LIKE', 'NOT LIKE')} {self._one(*PATTERNS)}"
-                if self.dice.random() < 0.4:
+                if self.dice.random() < 0.5:
                     self._form("IN in HAVING")
                     return f"{key} {self._one('IN', 'NOT IN')} ({', '.join(self.dice.sample(values, 2))})"
                 return f"{key} {self._sign()} {self._one(*values)}"
@@ -580,12 +592,10 @@ class Dialogue:
         return f" HAVING {text}"
 
     def _ordered(self, asked: Asked) -> str:
-        if self.dice.random() > 0.4:
+        if self.dice.random() > 0.5:
             return ""
         terms = []
-        for place in self.dice.sample(
-            range(len(asked.items)), self._one(1, 1, 2) if len(asked.items) > 1 else 1
-        ):
+        for place in self.dice.sample(range(len(asked.items)), self._one(1, min(2, len(asked.items)))):
             of, name = asked.items[place]
             if _blurred(of):
                 continue
@@ -636,7 +646,7 @@ class Verdict:
 def judge(tables: Tables, asked: Asked) -> Verdict:
     """Ask both."""
     try:
-        with _without_noise():
+        with without_noise():
             question = tables.table.sql(asked.text)
             plan = tables.table.plan(
                 question, epsilon=_EPSILON_OF_TOP if asked.form == "top" else _EPSILON, quality=False
@@ -650,7 +660,7 @@ def judge(tables: Tables, asked: Asked) -> Verdict:
     except duckdb.Error as problem:
         return Verdict("meaningless", str(problem).split("\n")[0])
     try:
-        with _without_noise():
+        with without_noise():
             answers = _carry_out(plan, tables.table.source, bits=SeededBits(1)).values.each
         wrong = _Comparison(tables, asked, question.query, answers, rows).difference()
     except Exception as problem:
@@ -714,10 +724,16 @@ class _Comparison:
         coefficient = {"REGR_S": "slope", "REGR_I": "intercept"}.get(item[:6], "")
         return str(self.query.show.names.get(label, label)) + coefficient
 
-    def _near(self, item: str, ours: float, theirs: Cell) -> bool:
+    def _near(self, item: str, ours: float, theirs: Cell, key: tuple[Cell, ...]) -> bool:
         theirs = float(theirs)
         if "MEDIAN" in item or "QUANTILE" in item:
-            return True  # compared by ranks
+            # that of the grid at the rank, where DuckDB may take a point between two values
+            column, level = ("pay", 0.9) if "pay" in item else ("b", 0.25 if "0.25" in item else 0.5)
+            (values,) = self._plain([f"LIST({column} ORDER BY {column})"])[key]
+            held = [each for each in values if each is not None]
+            place = level * (len(held) - 1)
+            low, high = held[max(math.floor(place) - 1, 0)], held[min(math.ceil(place) + 1, len(held) - 1)]
+            return bool(low - 1e-3 <= ours <= high + 1e-3)
         rounds = any(word in item for word in ("FLOOR(", "CEIL(", "INTEGER", "BIGINT"))
         if rounds and abs(ours - theirs) <= 1:
             (inner,) = list(self._plain([_inside(item)]).values()) if not self.asked.keys else [(None,)]
@@ -748,7 +764,7 @@ class _Comparison:
                 value = self._values(shown[key], name, item)
                 if value is None:
                     return f"no answer {item}"
-                if not self._near(item, value, theirs):
+                if not self._near(item, value, theirs, key):
                     return f"{item} of {key}: {value} and not {theirs}"
         if asked.limit is None:
             for key in shown:

@@ -13,8 +13,10 @@ from sourdine.frames.expressions import (
     ColumnValue,
     Constant,
     Expression,
+    InPeriod,
     Matched,
     Multiply,
+    TimePeriod,
     walk,
 )
 from sourdine.tables.comparison.steps import (
@@ -238,11 +240,17 @@ class Aggregates:
         """What is grouped by that a word of PARTITION BY means."""
         if isinstance(node, exp.Column) and node.name in self.keys:
             return node.name
-        tree = self.records.read(node)
-        for each in self.keys:
-            if self.derived.get(each, ColumnValue(each)) == tree:
+        key = self.key_of(self.records.read(node), self.keys)
+        if key is None:
+            raise self.records.text.refuse(node, "This is not grouped by. Name what GROUP BY names.")
+        return key
+
+    def key_of(self, tree: Expression, keys: Sequence[str]) -> str | None:
+        """Return which of some keys an expression is; a date that is grouped by is its day."""
+        for each in keys:
+            if self.derived.get(each, ColumnValue(each)) in (tree, InPeriod(tree, TimePeriod.DAY)):
                 return each
-        raise self.records.text.refuse(node, "This is not grouped by. Name what GROUP BY names.")
+        return None
 
     def _two(self, one: exp.Expr, other: exp.Expr, node: exp.Expr) -> tuple[str, str]:
         """The labels of two answers to compare, each of which is one number a group."""

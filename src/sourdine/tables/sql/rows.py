@@ -110,9 +110,8 @@ class ShownRows(Sources):
             return node.name
         tree = aggregates.records.read(node)
         shown = {tree_of: name for name, tree_of in aggregates.derived.items() if name in self.shown.values()}
-        for each in keys:
-            if aggregates.derived.get(each, ColumnValue(each)) == tree:
-                return self.shown.get(each, each)
+        if (key := aggregates.key_of(tree, keys)) is not None:
+            return self.shown.get(key, key)
         if tree in shown:
             return shown[tree]
         raise self.text.refuse(node, "Sort and filter by what SELECT asks for, or by what is grouped by.")

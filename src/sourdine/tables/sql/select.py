@@ -166,8 +166,9 @@ class _Reader(ShownRows):
     ) -> None:
         """Refuse DISTINCT where rows may be alike: where a key that is grouped by is not shown."""
         trees = [aggregates.records.read(node) for node, _ in items if not _computed(node)]
+        shown = {aggregates.key_of(tree, keys) for tree in trees}
         for key in keys:
-            if aggregates.derived.get(key, ColumnValue(key)) not in trees:
+            if key not in shown:
                 raise self.text.refuse(
                     select.expressions[0], f"DISTINCT may make several rows one. Show '{key}' too."
                 )
@@ -212,6 +213,8 @@ class _Reader(ShownRows):
                 keys.append(self._key(each, items, aggregates))
         if rolled and (keys or sets > 1):
             raise self.text.refuse(group, "ROLLUP or CUBE is asked for alone. Put all columns into it.")
+        if len(set(rolled)) < len(rolled):
+            raise self.text.refuse(group, "This names a key twice. Name each once.")
         return keys, rolled
 
     def _key(self, node: exp.Expr, items: Sequence[tuple[exp.Expr, str]], aggregates: Aggregates) -> str:
@@ -265,9 +268,7 @@ class _Reader(ShownRows):
             if isinstance(node, exp.Literal | exp.Boolean):
                 continue
             tree = aggregates.records.read(node)
-            days = InPeriod(tree, TimePeriod.DAY)
-            known = [each for each in keys if aggregates.derived.get(each, ColumnValue(each)) in (tree, days)]
-            if known:
+            if aggregates.key_of(tree, keys) is not None:
                 continue
             whose = [each for each in keys if tree.columns == (each,)]
             if not whose:
