@@ -51,32 +51,40 @@ class Tables:
     table: sd.Table
     plain: duckdb.DuckDBPyConnection
     columns: Mapping[str, Mapping[str, Any]]
+    key: str  # of the public table
+    by_units: bool
 
     @classmethod
     def of(cls, dice: random.Random) -> "Tables":
         """Random records with NULLs, ties and keys that need quotes or are not declared."""
         columns = _columns(dice)
+        name, by_units = dice.choice(["name", "name", "town"]), dice.random() < 0.3
         rows = [
             {name: _cell(name, declared, dice) for name, declared in columns.items() if name not in BROUGHT}
             for _ in range(dice.choice([0, 3, 40, 120]))
         ]
         public = _public(columns, dice)
+        people = [place % 40 for place, _ in enumerate(rows)]  # few rows each, so that none is left out
         declared = [{name: _declared(cell, columns[name]) for name, cell in row.items()} for row in rows]
         brought = [
             {name: _declared(cell, columns[name]) if name in columns else cell for name, cell in row.items()}
             for row in public
         ]
         table = sd.Table(
-            _arrow(rows, columns),
-            unit=sd.PrivacyUnit("person"),
+            _arrow(rows, columns, people),
+            unit=sd.PrivacyUnit("person", column="pid", max_rows=16, max_groups=16)
+            if by_units
+            else sd.PrivacyUnit("person"),
             columns=columns,
-            joins={"r": {"table": _public_arrow(public), "on": {"town": "name"}, "columns": list(BROUGHT)}},
+            joins={
+                "r": {"table": _public_arrow(public, name), "on": {"town": name}, "columns": list(BROUGHT)}
+            },
             size=max(len(rows), 1),
         )
         plain = duckdb.connect()
-        plain.register("p", _arrow(declared, {k: v for k, v in columns.items() if k not in BROUGHT}))
-        plain.register("r", _public_arrow(brought))
-        return cls(table, plain, columns)
+        plain.register("p", _arrow(declared, columns, people))
+        plain.register("r", _public_arrow(brought, name))
+        return cls(table, plain, columns, name, by_units)
 
 
 BROUGHT = ("region", "size")
@@ -157,19 +165,21 @@ _ARROW = {
 }
 
 
-def _arrow(rows: Sequence[Row], columns: Mapping[str, Mapping[str, Any]]) -> pa.Table:
+def _arrow(rows: Sequence[Row], columns: Mapping[str, Mapping[str, Any]], people: Sequence[int]) -> pa.Table:
     def kind(declared: Mapping[str, Any]) -> Any:
         if declared["type"] != "category":
             return _ARROW[declared["type"]]
         return pa.string() if isinstance(declared["keys"][0], str) else pa.int64()
 
     names = [name for name in columns if name not in BROUGHT]
-    return pa.table({name: pa.array([row[name] for row in rows], kind(columns[name])) for name in names})
+    held = {name: pa.array([row[name] for row in rows], kind(columns[name])) for name in names}
+    return pa.table({"pid": pa.array(people, pa.int64()), **held})
 
 
-def _public_arrow(rows: Sequence[Row]) -> pa.Table:
+def _public_arrow(rows: Sequence[Row], key: str) -> pa.Table:
     kinds = {"name": pa.string(), "region": pa.string(), "size": pa.int64()}
-    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
+    held = {name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()}
+    return pa.table({key if name == "name" else name: cells for name, cells in held.items()})
 
 
 @dataclass
@@ -195,6 +205,7 @@ class Dialogue:
 
     def __init__(self, tables: Tables, dice: random.Random) -> None:
         self.dice, self.columns, self.joined = dice, tables.columns, ""
+        self.key, self.by_units = tables.key, tables.by_units
         self.start = ""
         self.forms: set[str] = set()
         self.groups: list[str] = []
@@ -212,7 +223,7 @@ class Dialogue:
         if depth > 1 or dice.random() < 0.5:
             return self._one("age", "pay", "b", "w", *(["size"] if self.joined else []))
         inner = self._number(depth + 1)
-        match dice.randrange(13):
+        match dice.randrange(14):
             case 0:
                 return f"({inner} + {self._number(depth + 1)})"
             case 1:
@@ -233,8 +244,10 @@ class Dialogue:
                 return f"CASE WHEN {self._condition(depth + 1)} THEN {inner} ELSE {self._one(0, 1, 'w')} END"
             case 9:
                 return self._one("SQRT(ABS(pay))", "LN(b)", "POWER(age, 2)", "-(-2) * b", "- age")
-            case 10:
+            case 10 | 12:
                 self._form("date part")
+                if self.dice.random() < 0.3:
+                    return str(self._one("EXTRACT(month FROM day)", "HOUR(seen)", "DATE_PART('week', day)"))
                 return f"{self._one('YEAR', 'MONTH', 'DAY', 'QUARTER', 'ISODOW')}({self._one('day', 'seen')})"
             case 11:
                 return self._one("(day - DATE '2024-01-10')", "DATE_DIFF('day', DATE '2024-02-01', day)")
@@ -263,6 +276,10 @@ class Dialogue:
             one, other = self._condition(depth + 1), self._condition(depth + 1)
             return str(self._one(f"({one} AND {other})", f"({one} OR {other})", f"NOT ({one})"))
         key = self._key()
+        if self.joined and dice.random() < 0.06:
+            self._form("public key in a condition")
+            test = self._one("IS NULL", "IS NOT NULL", f"<> {self._literal('town')}")
+            return f"{self.joined}.{self.key} {test}"
         match dice.randrange(18):
             case 0:
                 return f"{self._number(1)} {self._sign()} {self._one(3, 2, 1.5, 7.5, 4, '- (-2)')}"
@@ -308,9 +325,11 @@ class Dialogue:
                 return f"{name} {self._one('<', '<=', '>', '>=')} {self._literal(name)}"
             case 14:
                 return f"ok IS {self._one('', 'NOT ')}{self._one('TRUE', 'FALSE')}"
-        if self.joined:
+        if self.joined or key == "sex":
+            if not self.joined:
+                return "sex IS NOT NULL"
             self._form("public key in a condition")
-            return f"{self.joined}.name {self._one('IS NULL', 'IS NOT NULL')}"
+            return f"{self.joined}.{self.key} {self._one('IS NULL', 'IS NOT NULL')}"
         return "ok"
 
     # what a group is asked
@@ -347,9 +366,12 @@ class Dialogue:
         return "COUNT(*)"
 
     def _computed(self, grouped: bool) -> str:
+        if self.by_units and self.dice.random() < 0.12:
+            self._form("COUNT(DISTINCT unit)")
+            return "COUNT(DISTINCT pid)"
         if self.joined and self.dice.random() < 0.12:
             self._form("COUNT(r.name)")
-            return f"COUNT({self.joined}.name)"
+            return f"COUNT({self.joined}.{self.key})"
         one = self._one("SUM(age)", "AVG(b)", "COUNT(*)", "SUM(w)", "AVG(age)")
         match self.dice.randrange(16):
             case 15:
@@ -389,7 +411,10 @@ class Dialogue:
                 return f"{one} * {self._one(2, '(-1)', 0.25)} + {self._one(1, -3)}"
             case 11:
                 return f"POWER({one}, 2)"
-            case 12:
+            case 12 | 13:
+                self._form("FILTER")
+                return f"SUM(age) FILTER (WHERE {self._condition()})"
+            case 14:
                 return str(self._one("REGR_SLOPE(pay, age)", "REGR_INTERCEPT(b, age)", "- SUM(pay)"))
         return self._aggregate()
 
@@ -418,7 +443,7 @@ class Dialogue:
                 return str(self._one("day", "seen::date")), "day", "date"
             case 7 if self.joined:
                 self._form("public key as a key")
-                return f"{self.joined}.name", None, "text"
+                return f"{self.joined}.{self.key}", None, "text"
             case 8:
                 return "DAYNAME(day)", None, "text"
         key = self._key()
@@ -432,7 +457,7 @@ class Dialogue:
             conditions += [f"{key} IS NOT NULL" for key in keys]
         if self.joined and self.dice.random() < 0.25:
             self._form("r.name IS NULL")
-            conditions.append(f"{self.joined}.name IS {self._one('', 'NOT ')}NULL")
+            conditions.append(f"{self.joined}.{self.key} IS {self._one('', 'NOT ')}NULL")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"{self.start}{where}"
 
@@ -444,10 +469,19 @@ class Dialogue:
             kind = self._one("JOIN", "LEFT JOIN", "INNER JOIN", "LEFT OUTER JOIN")
             self._form("LEFT JOIN" if "LEFT" in kind else "JOIN")
             self.joined = self._one("r", "q")
-            self.start += f" {kind} r{' AS q' if self.joined == 'q' else ''} ON town = {self.joined}.name"
+            if dice_inside := self.dice.random() < 0.1:
+                self._form("SELECT inside")
+            private = "(SELECT * FROM p WHERE w < 5) AS t" if dice_inside else "p"
+            on = f"ON {'t' if dice_inside else 'p'}.town = {self.joined}.{self.key}"
+            if self.key == "town":
+                self._form("USING")
+                on = "USING (town)"
+            self.start = f"FROM {private} {kind} r{' AS q' if self.joined == 'q' else ''} {on}"
         elif chance < 0.6:
             self._form("SELECT inside")
-            self.start = "FROM (SELECT * FROM p WHERE age >= 5) AS t"
+            names = ", ".join(["sex, educ, odd, ok, town, w, pay, b, day, seen", "age + 1 AS age"])
+            inner = self._one("*", names if not self.by_units else "*")
+            self.start = f"FROM (SELECT {inner} FROM p WHERE age >= 5) AS t"
         elif chance < 0.65:
             self._form("WITH")
             self.start = "FROM t"
@@ -457,13 +491,14 @@ class Dialogue:
         self.forms = set()
         self._begin()
         dice, asked = self.dice, Asked(forms=self.forms)
-        chosen = [self._group() for _ in range(self._one(0, 1, 1, 1, 2, 2))]
-        chosen = list({each[0]: each for each in chosen}.values())
+        rolled = dice.random() < 0.14
+        chosen = [self._group() for _ in range(self._one(*([1, 2, 2] if rolled else [0, 1, 1, 1, 2, 2])))]
+        chosen = list({_same_key(each[0]): each for each in chosen}.values())
         self.groups = [each[0] for each in chosen]
         asked.keys, asked.groups, asked.periods = len(chosen), self.groups, [each[1] for each in chosen]
-        if chosen and dice.random() < 0.18:
+        if rolled:
             return self._rolled(asked)
-        if len(chosen) == 1 and dice.random() < 0.16:
+        if len(chosen) == 1 and dice.random() < 0.2:
             return self._listed(asked)
         many = self._one(1, 1, 2, 3)
         aggregates = list(dict.fromkeys(self._computed(bool(chosen)) for _ in range(many)))
@@ -490,6 +525,9 @@ class Dialogue:
         shown = ", ".join(f"{each} AS {name}" if name else each for each, name in asked.items)
         head = "SELECT DISTINCT" if dice.random() < 0.03 else "SELECT"
         tail = f" GROUP BY {', '.join(by)}" if by else ""
+        if not chosen and dice.random() < 0.05:
+            asked.having.append("COUNT(*)")
+            tail = f" HAVING COUNT(*) {self._sign()} {self._one(0, 3, 40)}"
         # these have rows that HAVING and ORDER BY do not choose
         alone = shares or any(word in each for each in aggregates for word in ("MEDIAN", "QUANTILE", "REGR"))
         if chosen and (not alone or dice.random() < 0.05):
@@ -524,9 +562,10 @@ class Dialogue:
         asked.items = [(key, "")]
         if self.dice.random() < 0.5:
             self._form("top")
-            asked.form, asked.limit = "top", self._one(1, 2, 3)
-            asked.order = [("COUNT(*)", True)]
-            text = f"SELECT {key} {asked.source} GROUP BY {key} ORDER BY COUNT(*) DESC LIMIT {asked.limit}"
+            asked.form, asked.limit = "top", self._one(1, 1, 2)
+            counted = "COUNT(DISTINCT pid)" if self.by_units else "COUNT(*)"
+            asked.order = [(counted, True)]
+            text = f"SELECT {key} {asked.source} GROUP BY {key} ORDER BY {counted} DESC LIMIT {asked.limit}"
         else:
             self._form("SELECT DISTINCT")
             asked.form = "distinct"
@@ -630,6 +669,12 @@ class Dialogue:
 PATTERNS = ("'%a%'", "'_'", "'%'", "'%i%'", "'B%'", "'m'")
 
 
+def _same_key(text: str) -> str:
+    """One text for expressions that are the same key."""
+    text = re.sub(r"^[rq]\.\w+$", "town", text)
+    return {"DATE_TRUNC('day', day)": "day", "DATE_TRUNC('day', seen)": "seen::date"}.get(text, text)
+
+
 def _blurred(text: str) -> bool:
     """Whether an answer is only near DuckDB's, so that it may stand on either side of a constant."""
     return any(word in text for word in (*_ROUGH, "MEDIAN", "QUANTILE", "FLOOR", "CEIL(", "OVER", "CAST("))
@@ -689,6 +734,8 @@ class _Comparison:
     def _plain(self, items: Sequence[str]) -> dict[tuple[Cell, ...], tuple[Cell, ...]]:
         """DuckDB's values of some expressions for every group, with HAVING and LIMIT left out."""
         asked = self.asked
+        if not (items or asked.groups):
+            return {(): ()}
         by = f" GROUP BY {', '.join(asked.groups)}" if asked.groups else ""
         shown = ", ".join([*asked.groups, *items])
         found = self.tables.plain.sql(f"{asked.where_of_having}SELECT {shown} {asked.source}{by}").fetchall()
@@ -721,33 +768,32 @@ class _Comparison:
         text = f"{self.asked.where_of_having}SELECT {item} AS only, COUNT(*) {self.asked.source}{by}"
         query = self.tables.table.sql(text).query
         label = query.compare[-1].label if query.compare else query.ask[0].label
-        coefficient = {"REGR_S": "slope", "REGR_I": "intercept"}.get(item[:6], "")
-        return str(self.query.show.names.get(label, label)) + coefficient
+        part = {"REGR_S": "slope", "REGR_I": "intercept", "MEDIAN": "0.5", "QUANTI": "0.25"}.get(item[:6], "")
+        return str(self.query.show.names.get(label, label)) + ("0.9" if "0.9" in item else part)
 
     def _near(self, item: str, ours: float, theirs: Cell, key: tuple[Cell, ...]) -> bool:
         theirs = float(theirs)
         if "MEDIAN" in item or "QUANTILE" in item:
-            # that of the grid at the rank, where DuckDB may take a point between two values
+            # the rank is that of DuckDB's; between two records any point has it
             column, level = ("pay", 0.9) if "pay" in item else ("b", 0.25 if "0.25" in item else 0.5)
             (values,) = self._plain([f"LIST({column} ORDER BY {column})"])[key]
             held = [each for each in values if each is not None]
-            place = level * (len(held) - 1)
-            low, high = held[max(math.floor(place) - 1, 0)], held[min(math.ceil(place) + 1, len(held) - 1)]
-            return bool(low - 1e-3 <= ours <= high + 1e-3)
-        rounds = any(word in item for word in ("FLOOR(", "CEIL(", "INTEGER", "BIGINT"))
+            rank = level * len(held)
+            below, up_to = sum(each < ours - 1e-3 for each in held), sum(each <= ours + 1e-3 for each in held)
+            return below <= math.ceil(rank) and up_to >= math.floor(rank)
+        rounds = item.startswith(("FLOOR(", "CEIL(", "CAST(")) and "DOUBLE" not in item
         if rounds and abs(ours - theirs) <= 1:
-            (inner,) = list(self._plain([_inside(item)]).values()) if not self.asked.keys else [(None,)]
-            value = inner[0]
-            return ours == theirs or value is None or abs(value * 2 - round(value * 2)) < 1e-6
+            (value,) = self._plain([_inside(item)])[key]
+            return ours == theirs or abs(value * 2 - round(value * 2)) < 1e-6  # either side of a step
         # results of answers are rounded to three digits of their intervals
-        theirs_off = 0.01 * abs(theirs) if "/" in item else 0.0
+        theirs_off = 0.01 * abs(theirs) if "/" in item or self.tables.by_units else 0.0
         loose = 1e-3 if any(word in item for word in _ROUGH) else 1e-6
         return abs(ours - theirs) <= loose * (1 + abs(theirs)) + theirs_off
 
     def _of_rows(self) -> str:
         asked, ours = self.asked, self._ours()
         shown = dict(ours)
-        everything = self._plain(asked.having) if asked.keys else {(): ()}
+        everything = self._plain(asked.having)
         seen = set()
         for row in self.rows:
             key = self._key(row[: asked.keys])
@@ -835,7 +881,9 @@ class _Comparison:
 
     def _of_top(self) -> str:
         (answer,) = self.answers
-        counts = {key[0]: each[0] for key, each in self._plain(["COUNT(*)"]).items() if None not in key}
+        counts = {
+            key[0]: each[0] for key, each in self._plain([self.asked.order[0][0]]).items() if None not in key
+        }
         ours = [counts.get(_plain_key(key[-1]), 0) for key in answer.keys]
         best = sorted(counts.values(), reverse=True)[: self.asked.limit]
         return "" if sorted(ours, reverse=True)[: len(best)] == best else f"top {ours} and not {best}"
