@@ -95,7 +95,7 @@ def _columns(dice: random.Random) -> dict[str, dict[str, Any]]:
         return {"missing": dice.choice(choices)} if dice.random() < 0.5 else {}
 
     numbers = dice.sample([1, 2, 3, dice.choice([10, -1])], 4)
-    odd = dice.sample(["it's", "B", "a", "10", "9", "ä", "a b", "NULL"], 4)
+    odd = dice.sample(["it's", "B", "a", "10", "9", "ß", "a b", "NULL"], 4)
     return {
         "sex": {"type": "category", "keys": ["m", "f"], **missing("m", "f")},
         "educ": {"type": "category", "keys": numbers, **missing(*numbers)},
@@ -223,7 +223,7 @@ class Dialogue:
         if depth > 1 or dice.random() < 0.5:
             return self._one("age", "pay", "b", "w", *(["size"] if self.joined else []))
         inner = self._number(depth + 1)
-        match dice.randrange(14):
+        match dice.randrange(16):
             case 0:
                 return f"({inner} + {self._number(depth + 1)})"
             case 1:
@@ -244,7 +244,7 @@ class Dialogue:
                 return f"CASE WHEN {self._condition(depth + 1)} THEN {inner} ELSE {self._one(0, 1, 'w')} END"
             case 9:
                 return self._one("SQRT(ABS(pay))", "LN(b)", "POWER(age, 2)", "-(-2) * b", "- age")
-            case 10 | 12:
+            case 10 | 12 | 13 | 14:
                 self._form("date part")
                 if self.dice.random() < 0.3:
                     return str(self._one("EXTRACT(month FROM day)", "HOUR(seen)", "DATE_PART('week', day)"))
@@ -280,7 +280,19 @@ class Dialogue:
             self._form("public key in a condition")
             test = self._one("IS NULL", "IS NOT NULL", f"<> {self._literal('town')}")
             return f"{self.joined}.{self.key} {test}"
-        match dice.randrange(18):
+        match dice.randrange(20):
+            case 18:
+                self._form("dates and times compared")
+                others = [f"day {self._sign()} TIMESTAMP '2024-02-01 12:00:00'", f"day {self._sign()} seen"]
+                others.append(f"seen {self._sign()} {self._date()}")
+                others.append(f"DATE_TRUNC('month', seen) {self._sign()} TIMESTAMP '2024-02-01 00:30:00'")
+                others.append(f"DATE_TRUNC('month', day) = DATE_TRUNC('month', {self._one('seen', 'day')})")
+                return str(self._one(*others))
+            case 19:
+                self._form("functions of keys")
+                others = [f"UPPER(sex) {self._sign()} 'M'", "SUBSTRING(odd, 1, 1) IN ('a', 'B')"]
+                others += [f"LOWER(town) {self._sign()} 'm'", "NULLIF(age, 3) > 2", "DAYNAME(day) = 'Monday'"]
+                return str(self._one(*others))
             case 0:
                 return f"{self._number(1)} {self._sign()} {self._one(3, 2, 1.5, 7.5, 4, '- (-2)')}"
             case 1:
@@ -394,13 +406,13 @@ class Dialogue:
                 what = self._one("COUNT(*)", "SUM(b)", "SUM(age)")
                 self._form("share")
                 over = "()"
-                if len(self.groups) > 1 and self.dice.random() < 0.5:
+                if len(self.groups) > 1 and self.dice.random() < 0.85:
                     self._form("share within")
                     over = f"(PARTITION BY {', '.join(self.groups[1:])})"
                 return f"{self._one('', '100 * ')}{what} / SUM({what}) OVER {over}"
             case 6:
                 self._form("COALESCE of an answer")
-                return f"COALESCE({self._one('SUM(age)', 'COUNT(*)', 'SUM(b)', 'SUM(pay)')}, 0)"
+                return f"COALESCE({self._one('SUM(age)', 'COUNT(*)', 'AVG(b)', 'AVG(age)', 'SUM(pay)')}, 0)"
             case 7:
                 return f"{one} / {self._one('COUNT(*)', 'COUNT(age)', 'SUM(b)')}"
             case 8:
@@ -435,7 +447,7 @@ class Dialogue:
                 self._form("CASE that merges keys")
                 return "CASE educ WHEN 1 THEN 'low' WHEN 2 THEN 'low' ELSE 'high' END", None, "text"
             case 4:
-                return str(self._one("UPPER(town)", "LEFT(odd, 1)", "LOWER(sex)")), None, "text"
+                return str(self._one("UPPER(town)", "LEFT(odd, 1)", "UPPER(odd)")), None, "text"
             case 5:
                 return str(self._one("age", "FLOOR(age / 10)", "w")), None, "number"
             case 6:
@@ -498,7 +510,7 @@ class Dialogue:
         asked.keys, asked.groups, asked.periods = len(chosen), self.groups, [each[1] for each in chosen]
         if rolled:
             return self._rolled(asked)
-        if len(chosen) == 1 and dice.random() < 0.2:
+        if len(chosen) == 1 and dice.random() < 0.28:
             return self._listed(asked)
         many = self._one(1, 1, 2, 3)
         aggregates = list(dict.fromkeys(self._computed(bool(chosen)) for _ in range(many)))

@@ -216,7 +216,7 @@ REFUSED = {
     "SELECT STDDEV(income) FROM pums": ("STDDEV_POP", "STDDEV(income"),
     "SELECT sex, COUNT(*) / SUM(COUNT(*)) OVER () FROM pums GROUP BY sex": ("WHERE sex IS NOT NULL", "COUNT"),
     "SELECT sex, COUNT(*) FROM pums GROUP BY CUBE (sex, educ)": ("WHERE sex IS NOT NULL", "sex"),
-    "SELECT COALESCE(AVG(income), 0) FROM pums": ("no answer is missing", "COALESCE(AVG(income), 0"),
+    "SELECT COALESCE(VAR_POP(income), 0) FROM pums": ("no answer is missing", "COALESCE(VAR_POP(income), 0"),
     "SELECT WEEKDAY(order_date), COUNT(*) FROM orders GROUP BY 1": ("DAYNAME(x)", "WEEKDAY"),
     "SELECT DISTINCT sex, COUNT(*) FROM pums GROUP BY sex, educ": ("several rows one", "sex"),
     "SELECT CASE sex WHEN 0 THEN 'a' WHEN 1 THEN 'b' WHEN 0 THEN 'c' END, COUNT(*) FROM pums GROUP BY sex": (

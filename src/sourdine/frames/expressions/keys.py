@@ -134,7 +134,19 @@ class Letters(OfKey):
         return f"{self.name}({self.of.text})"
 
     def text_of(self, key: str) -> str:
-        return _LETTERS[self.name](key)
+        return "".join(map(_LETTERS[self.name], key))
 
 
-_LETTERS: dict[str, Callable[[str], str]] = {"UPPER": str.upper, "LOWER": str.lower}
+def _upper(letter: str) -> str:
+    """A capital letter, never several: as in databases the capital of "ß" is not "SS"."""
+    if letter == "ß":
+        return "ẞ"
+    return next((each for each in (letter.upper(), letter.title()) if len(each) == 1), letter)
+
+
+def _lower(letter: str) -> str:
+    """A small letter, whatever stands beside it: the small sigma at the end of a word is another."""
+    return letter.lower()[0]
+
+
+_LETTERS: dict[str, Callable[[str], str]] = {"UPPER": _upper, "LOWER": _lower}

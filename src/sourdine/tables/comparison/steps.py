@@ -287,6 +287,8 @@ class AnswerChange(AnswerStep):
 class AnswerFormula(AnswerStep):
     """A released number, shifted, scaled and raised to a power: factor * value^power + offset.
 
+    `whole` makes a whole number of it. `otherwise` stands for a value of which noise leaves nothing to tell:
+    one whose interval is all that is possible, as that of a mean of no values is.
     It rises or falls all along where the power is odd, or where no value is negative, so ends go to ends.
 
     >>> AnswerFormula("mean of age", power=2).label
@@ -301,6 +303,9 @@ class AnswerFormula(AnswerStep):
     whole: Literal["floor", "ceil", "nearest"] | None = Field(
         default=None, exclude_if=lambda value: value is None
     )
+    otherwise: int | float | None = Field(
+        default=None, ge=-MOST_FACTOR, le=MOST_FACTOR, exclude_if=lambda value: value is None
+    )
 
     @by_hand
     def __init__(
@@ -312,8 +317,10 @@ class AnswerFormula(AnswerStep):
         offset: float = 0,
         name: str | None = None,
         whole: Literal["floor", "ceil", "nearest"] | None = None,
+        otherwise: float | None = None,
     ) -> None:
         fields = {"factor": factor, "power": power, "offset": offset, "name": name, "whole": whole}
+        fields["otherwise"] = otherwise
         declare(super().__init__, "AnswerFormula", of=of, **fields)
 
     @model_validator(mode="after")
@@ -328,23 +335,25 @@ class AnswerFormula(AnswerStep):
     def label(self) -> str:
         if self.name is not None:
             return self.name
-        raised = self.of if self.power == 1 else f"({self.of})^{self.power}"
+        of = self.of if self.otherwise is None else f"COALESCE({self.of}, {self.otherwise:g})"
+        raised = of if self.power == 1 else f"({of})^{self.power}"
         scaled = raised if self.factor == 1 else f"{self.factor:g} * {raised}"
         if self.power < 0:
-            scaled = f"{self.factor:g} / {self.of}"
+            scaled = f"{self.factor:g} / {of}"
         moved = scaled if self.offset == 0 else f"{scaled} + {self.offset:g}"
         return moved if self.whole is None else f"{_WHOLE[self.whole][0]}({moved})"
 
     def apply(self, answers: Mapping[str, Answer], shared: Shared) -> Answer:
         source = answers[self.of]
-        raised = _reciprocal(source.estimate) if self.power < 0 else source.estimate
+        estimate = source.estimate if self.otherwise is None else _filled(source, self.otherwise)
+        raised = _reciprocal(estimate) if self.power < 0 else estimate
         value, *ends = (
             self.offset + self.factor * each ** max(self.power, 1)
             for each in (raised.value, raised.lower, raised.upper)
         )
         lower, upper = np.minimum(*ends), np.maximum(*ends)
         if self.power % 2 == 0:  # which is least at 0
-            turn = (source.estimate.lower < 0) & (source.estimate.upper > 0)
+            turn = (estimate.lower < 0) & (estimate.upper > 0)
             lower = np.where(turn, np.minimum(lower, self.offset), lower)
             upper = np.where(turn & (self.factor < 0), np.maximum(upper, self.offset), upper)
         if self.whole is not None:  # which never turns the order of two numbers
@@ -357,6 +366,18 @@ _WHOLE: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "ceil": ("CEIL", np.ceil),
     "nearest": ("ROUND", np.rint),
 }
+
+
+def _filled(source: Answer, value: float) -> GroupEstimate:
+    """The estimate with a value in place of those that say nothing."""
+    of, span = source.estimate, source.span or NO_ENDS
+    blind = (of.lower <= span[0]) & (of.upper >= span[1])
+    ends = np.minimum(of.lower, value), np.maximum(of.upper, value)
+    return GroupEstimate(
+        np.where(blind, value, of.value),
+        np.where(blind, ends[0], of.lower),
+        np.where(blind, ends[1], of.upper),
+    )
 
 
 def _reciprocal(of: GroupEstimate) -> GroupEstimate:

@@ -224,16 +224,20 @@ class Aggregates:
         return self._stepped(AnswerFormula(self.label(node), whole=whole))
 
     def _coalesced(self, node: exp.Coalesce) -> Term:
-        """COALESCE(SUM(x), 0): a sum of nothing is 0 here in any case."""
+        """COALESCE(SUM(x), 0), where a sum of nothing is 0 in any case, and COALESCE(AVG(x), 0)."""
         self.records.text.only(node, "this", "expressions")
-        counts = isinstance(node.this.unnest(), exp.Count | exp.CountIf)
-        zero = [number_of(each) for each in node.expressions] == [0]
-        if counts or (zero and isinstance(_unfiltered(node.this), exp.Sum)):
+        of, numbers = _unfiltered(node.this), [number_of(each) for each in node.expressions]
+        if isinstance(of, exp.Count | exp.CountIf) or (numbers == [0] and isinstance(of, exp.Sum)):
             return self.term(node.this)
+        (value,) = numbers if len(numbers) == 1 else (None,)
+        if isinstance(of, exp.Avg) and value is not None:
+            self.alias = ""
+            filled = AnswerFormula(self.label(node.this), otherwise=plain_number(value))
+            return self._stepped(filled)
         raise self.records.text.refuse(
             node,
-            "Noise hides whether a group has any values, so no answer is missing. Leave COALESCE out; the "
-            "interval of a group with hardly any is as wide as the bounds.",
+            "COALESCE is answered for COUNT, for SUM with 0 and for AVG with a number. Leave it out: noise "
+            "hides whether a group has any values, so no answer is missing.",
         )
 
     def _key_named(self, node: exp.Expr) -> str:
