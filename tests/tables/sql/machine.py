@@ -290,8 +290,12 @@ class Dialogue:
                 return str(self._one(*others))
             case 19:
                 self._form("functions of keys")
-                others = [f"UPPER(sex) {self._sign()} 'M'", "SUBSTRING(odd, 1, 1) IN ('a', 'B')"]
-                others += [f"LOWER(town) {self._sign()} 'm'", "NULLIF(age, 3) > 2", "DAYNAME(day) = 'Monday'"]
+                others = [f"UPPER(sex) {self._sign()} 'M'", "SUBSTRING(sex, 1, 1) = 'm'"]
+                others += [
+                    f"LOWER(town) {self._one('=', '<>', '<=')} 'nice'",
+                    "NULLIF(age, 3) > 2",
+                    "DAYNAME(day) = 'Monday'",
+                ]
                 return str(self._one(*others))
             case 0:
                 return f"{self._number(1)} {self._sign()} {self._one(3, 2, 1.5, 7.5, 4, '- (-2)')}"
@@ -458,6 +462,9 @@ class Dialogue:
                 return f"{self.joined}.{self.key}", None, "text"
             case 8:
                 return "DAYNAME(day)", None, "text"
+            case 10:
+                self._form("date part")
+                return str(self._one("MONTH(day)", "ISODOW(seen)", "DATE_PART('week', day)")), None, "number"
         key = self._key()
         kind = "flag" if key == "ok" else "number" if key == "educ" else "text"
         return key, None, kind
@@ -466,7 +473,7 @@ class Dialogue:
         """FROM, JOIN and WHERE."""
         conditions = [self._condition()] if self.dice.random() < 0.4 else []
         if present or self.dice.random() < 0.2:
-            conditions += [f"{key} IS NOT NULL" for key in keys]
+            conditions += [f"{key} IS NOT NULL" for key in (*keys, "town")]
         if self.joined and self.dice.random() < 0.25:
             self._form("r.name IS NULL")
             conditions.append(f"{self.joined}.{self.key} IS {self._one('', 'NOT ')}NULL")
@@ -503,8 +510,8 @@ class Dialogue:
         self.forms = set()
         self._begin()
         dice, asked = self.dice, Asked(forms=self.forms)
-        rolled = dice.random() < 0.14
-        chosen = [self._group() for _ in range(self._one(*([1, 2, 2] if rolled else [0, 1, 1, 1, 2, 2])))]
+        rolled = dice.random() < 0.15
+        chosen = [self._group() for _ in range(self._one(*([1, 1, 2, 2] if rolled else [0, 1, 1, 1, 2, 2])))]
         chosen = list({_same_key(each[0]): each for each in chosen}.values())
         self.groups = [each[0] for each in chosen]
         asked.keys, asked.groups, asked.periods = len(chosen), self.groups, [each[1] for each in chosen]
@@ -516,7 +523,7 @@ class Dialogue:
         aggregates = list(dict.fromkeys(self._computed(bool(chosen)) for _ in range(many)))
         names = [f"k{i}" if dice.random() < 0.5 else "" for i in range(len(chosen))]
         for place, (key, _, _) in enumerate(chosen):
-            if names[place] and dice.random() < 0.1 and key != "w":
+            if names[place] and dice.random() < 0.1 and "w" not in re.findall(r"\w+", key):
                 names[place] = "w"  # an alias that is the name of another column
         asked.items = [
             *zip(self.groups, names, strict=True),
@@ -559,7 +566,7 @@ class Dialogue:
         asked.form = "rolled"
         asked.items = [*((key, "") for key in asked.groups), ("COUNT(*)", "n")]
         asked.source = self._source(asked.groups)
-        if self.dice.random() < 0.9:
+        if self.dice.random() < 0.97:
             start = " AND " if " WHERE " in asked.source.split(") AS t")[-1] else " WHERE "
             asked.source += start + " AND ".join(f"{key} IS NOT NULL" for key in (*asked.groups, "town"))
         shown = ", ".join([*asked.groups, "COUNT(*) AS n"])
@@ -799,7 +806,8 @@ class _Comparison:
             return ours == theirs or abs(value * 2 - round(value * 2)) < 1e-6  # either side of a step
         # results of answers are rounded to three digits of their intervals
         theirs_off = 0.01 * abs(theirs) if "/" in item or self.tables.by_units else 0.0
-        loose = 1e-3 if any(word in item for word in _ROUGH) else 1e-6
+        # answers that are read off one measurement share its rounding
+        loose = 1e-3 if any(word in self.asked.text for word in _ROUGH) else 1e-6
         return abs(ours - theirs) <= loose * (1 + abs(theirs)) + theirs_off
 
     def _of_rows(self) -> str:

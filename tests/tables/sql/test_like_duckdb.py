@@ -100,6 +100,8 @@ EQUAL = [
     "SELECT educ, COUNT(*) FROM p GROUP BY educ HAVING educ IN ('bee', 'ant') OR COUNT(*) > 100",
     "SELECT educ, COUNT(*) AS n FROM p GROUP BY educ HAVING n IN (17, 18, -1)",
     "SELECT educ, COUNT(*) FROM p GROUP BY educ HAVING educ LIKE '%e%'",
+    "SELECT educ AS w, COUNT(*) FROM p GROUP BY educ HAVING w = 'bee'",
+    "SELECT educ AS sex, sex AS w, COUNT(*) FROM p GROUP BY educ, p.sex HAVING sex = 'f'",
     "SELECT ok, COUNT(*) FROM p GROUP BY ok ORDER BY ok DESC",
     "SELECT SUM(w * a) / SUM(w) FROM p",
     "SELECT sex, SUM(w * a) / SUM(w) FROM p GROUP BY sex",

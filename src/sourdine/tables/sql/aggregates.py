@@ -208,7 +208,9 @@ class Aggregates:
         for key in keys:
             tree = self.derived.get(key, ColumnValue(key))
             if self.records.lacks(tree):
-                written = self.written.get(key, tree.text)
+                # a key of a public table is read as the column that it equals
+                named = isinstance(tree, ColumnValue)
+                written = tree.text if named else self.written.get(key, tree.text)
                 more = ""
                 if any(isinstance(each, Matched) for each in walk(tree)):
                     more = "".join(f" AND {name} IS NOT NULL" for name in tree.columns)

@@ -179,9 +179,10 @@ class ShownRows(Sources):
         keys: Sequence[str],
         aggregates: Aggregates,
     ) -> str:
-        """In HAVING what is grouped by comes before a name after AS."""
+        """In HAVING a column that is grouped by comes before a name after AS."""
         if isinstance(node, exp.Column) and self.declared(node.name, aggregates):
-            items = []
+            grouped = aggregates.key_of(aggregates.records.read(node), keys) is not None
+            items = [] if grouped else items
         return self._reference(node, items, labels, keys, aggregates)
 
     def _compared(
