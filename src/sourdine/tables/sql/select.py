@@ -318,13 +318,13 @@ class _Reader(ShownRows):
             return None
         self.text.only(order, "expressions")
         self.text.only(by, "this", "desc", "nulls_first")
+        _, shown = self._labels(items, keys, aggregates)
         if ranked == "count" and by_units:
             raise self.text.refuse(
                 by,
                 f"The top are those that most {plural(self.table.unit.name)} have. Write ORDER BY "
                 f"COUNT(DISTINCT {self.table.unit.column}), or show COUNT(*) too.",
             )
-        _, shown = self._labels(items, keys, aggregates)
         return Top(shown.get(keys[0], keys[0]), self.limit(limit))
 
     def _table(self, rolled: Sequence[str], aggregates: Aggregates, select: exp.Select) -> Statistic:
