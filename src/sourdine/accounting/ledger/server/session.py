@@ -29,7 +29,7 @@ class Session(psycopg.Connection[tuple[Any, ...]]):
         self.limit = self.longest
         self.was_canceled = False
         """Whether it has ever canceled a statement: that may reach the next one too, so it must be closed."""
-        self.announce: Callable[[], None] | None = None
+        self.announce: Callable[[], None] = lambda: None
         self.warnings: list[str] = []
         self.add_notice_handler(self._note)
 
@@ -44,24 +44,24 @@ class Session(psycopg.Connection[tuple[Any, ...]]):
 
     def _limited(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
         """The same generator, which psycopg wakes ten times a second also where nothing has come."""
-        until, quiet = monotonic() + self.limit, monotonic() + self.quiet
-        canceled = False
+        until, heard = monotonic() + self.limit, monotonic()
+        canceled, is_announced = False, self.limit < self.longest
         try:
             state = next(gen)
             while True:
                 ready = yield state
                 state = gen.send(ready)
                 if ready:
-                    continue
-                if monotonic() > until:
+                    heard = monotonic()
+                elif monotonic() > until:
                     if canceled:
                         raise psycopg.OperationalError("the server does not answer a cancellation")
                     canceled = self.was_canceled = True
                     with suppress(psycopg.Error):  # a server that hangs does not answer that either
                         self.cancel_safe(timeout=_GRACE)
                     until = monotonic() + _GRACE
-                elif self.announce is not None and self.limit == self.longest and monotonic() > quiet:
-                    quiet = until + _GRACE
+                elif not is_announced and monotonic() > heard + self.quiet:
+                    is_announced = True
                     self.announce()
         except StopIteration as end:
             return end.value
