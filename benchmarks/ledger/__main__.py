@@ -1,4 +1,4 @@
-"""The command line: `python -m benchmarks.ledger [--kills N] [--processes N] [--server] [--minutes N]`."""
+"""The command line: `python -m benchmarks.ledger [--kills N] [--server] [--minutes N] [--failovers N]`."""
 
 import argparse
 import secrets
@@ -16,6 +16,7 @@ from benchmarks.ledger.speed import measure
 from benchmarks.servers import Server
 from tests.campaigns.ledger.campaign import Found, campaign
 from tests.campaigns.ledger.crash import torment
+from tests.campaigns.ledger.failover import failovers
 
 
 def main() -> None:
@@ -29,12 +30,16 @@ def main() -> None:
     parser.add_argument(
         "--minutes", type=float, default=0, help="only charges with readers, forks and kills beside them"
     )
+    parser.add_argument("--failovers", type=int, default=0, help="only servers whose standby takes over")
     options = parser.parse_args()
     if options.quick:
         options.kills, options.stretches = options.kills // 10, 3
     console = Console()
     if options.minutes:
         _campaign(console, options)
+        return
+    if options.failovers:
+        _fail_over(console, options)
         return
     if options.server:
         _serve(console, options)
@@ -96,6 +101,23 @@ def _campaign(console: Console, options: argparse.Namespace) -> None:
         f"{found.acknowledged:,} charges acknowledged, {found.lines:,} lines, {found.readings:,} copies, "
         f"hashes and readings, {found.backups:,} backups, {found.forks:,} forks, {found.kills:,} kills: "
         f"{found.lost} lost, {found.twice} twice, {found.overspent} overspent, {found.damaged} damaged",
+    )
+
+
+def _fail_over(console: Console, options: argparse.Namespace) -> None:
+    """Servers that are killed while they are charged, and what their standbys have."""
+    found = failovers(
+        options.failovers,
+        seconds=15,
+        seed=options.seed,
+        progress=lambda done, found: console.print(f"{done} failovers: {found.acknowledged:,} charges"),
+    )
+    verdict(
+        console,
+        found.lost == found.twice == 0,
+        f"{found.failovers} failovers, seed {options.seed}: {found.acknowledged:,} charges acknowledged, "
+        f"{found.canceled:,} waits canceled, {found.ended:,} sessions ended: {found.lost} lost, "
+        f"{found.twice} twice",
     )
 
 
