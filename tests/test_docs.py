@@ -35,7 +35,7 @@ NOT_RUN = {
     "needs the files of MNIST": 5,
     "needs a file of weights and images": 1,
     "needs a Spark session": 1,
-    "needs a server of your own": 4,
+    "needs a server of your own": 5,
     "a part of a specification": 2,
     "needs systemd, a container engine or a cluster": 3,
     "it needs torchrun": 2,
