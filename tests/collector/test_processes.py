@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import signal
 import socket
@@ -18,12 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from sourdine.cli.collect import app
 from sourdine.cli.collect.serve import shared_key
+from sourdine.cli.collect.tokens import read_private
 from sourdine.collector.blocks import recount
 from sourdine.collector.period import KeptPeriod
 from sourdine.collector.processes import raise_file_limit
 from sourdine.collector.settings import CollectorSettings, open_store
+from sourdine.collector.tokens.blind import public_text
 from tests.campaigns.collect.proxy import Fault
 from tests.collector.parts import WORK, announced, lines
 from tests.collector.wire import wired
@@ -43,6 +48,13 @@ class Address:
 def command(folder: Path, *more: str, kind: str = "serve") -> Iterator[tuple[Address, subprocess.Popen[str]]]:
     path = folder / "work.announcement.json"
     terms: dict[str, Any] = {"batch": 20, "period": KeptPeriod.WHOLE} if kind == "shuffle" else {}
+    if kind == "issue":
+        key = folder / "tokens.pem"
+        runner = CliRunner().invoke(app, ["token-key", str(key)])
+        assert runner.exit_code == 0
+        (folder / "codes.txt").write_text(secrets.token_hex(16), encoding="ascii")
+        terms = {"tokens": public_text(read_private(key).public_key())}
+        more = ("--key", str(key), "--codes", "codes.txt", *more)
     path.write_text(announced(**terms).to_text(), encoding="utf-8")
     process = subprocess.Popen(
         [sys.executable, "-m", "sourdine", "collect", kind, str(path), "--port", "0", *more],
@@ -55,9 +67,9 @@ def command(folder: Path, *more: str, kind: str = "serve") -> Iterator[tuple[Add
     assert process.stdout is not None
     address = Address("", "")
     for line in process.stdout:
-        if line.startswith(("Listening on ", "Shuffling on ")):
+        if line.startswith(("Listening on ", "Shuffling on ", "Issuing on ")):
             address = Address(line.split()[-1], "")
-        if line.startswith("Shuffling"):  # which shows no results
+        if line.startswith(("Shuffling", "Issuing")):  # which show no results
             break
         if line.startswith("Results"):
             address = Address(address.reports, line.split()[-1].rstrip("/"))
@@ -243,3 +255,28 @@ def test_the_address_that_the_proxy_wrote_counts_and_no_other(tmp_path: Path) ->
         assert forwarded(address, "198.51.100.10", "198.51.100.11") == [201, 201]
     with command(tmp_path, "--rate", "0.01") as (address, _):
         assert forwarded(address, *[f"198.51.100.{k}" for k in range(3)]) == [201, 429, 429]
+
+
+@pytest.mark.parametrize("kind", ["serve", "shuffle", "issue"])
+def test_no_address_is_logged(tmp_path: Path, kind: str) -> None:
+    """Of good requests, refused ones, broken ones, too many connections and a collector that is away."""
+    raise_file_limit()
+    (tmp_path / "pair.key").write_bytes(os.urandom(32))
+    away = ["--secret", "pair.key", "--collector", "http://127.0.0.1:1"] if kind == "shuffle" else []
+    with command(tmp_path, *away, "--rate", "1", kind=kind) as (address, process):
+        port = int(address.reports.rpartition(":")[2])
+        for path in ("/health", "/ready", "/nothing", "/metrics", f"/v1/questions/{WORK.fingerprint}"):
+            assert asked(port, 77, path) > 0
+        flood = [each for network in (77, 78, 79, 80, 81) for each in connected(port, network, 520)]
+        with suppress(OSError):
+            flood[0].sendall(b"\x16\x03\x01 no HTTP at all\r\n\r\n")
+            flood[1].sendall(b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n")
+        asked(port, 82, "/nothing")
+        for each in flood:
+            each.close()
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout is not None
+        log = process.stdout.read()
+        process.wait(60)
+    assert not re.search(r"127\.0\.(7|8)\d", log)
+    assert WORK.fingerprint not in log
