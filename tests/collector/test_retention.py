@@ -3,6 +3,7 @@
 import asyncio
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -185,3 +186,23 @@ def test_a_clock_that_ran_ahead_counts_nothing_twice(place: str) -> None:
 def test_periods(period: KeptPeriod, name: str, last: date) -> None:
     assert period.name_of(DAY) == name
     assert period.last_day(name, date(2027, 1, 1)) == last
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(KeptPeriod.WHOLE, KeptPeriod.DAY), (KeptPeriod.DAY, KeptPeriod.WHOLE)]
+)
+def test_a_revision_with_other_periods_stops_no_removal(
+    tmp_path: Path, one: KeptPeriod, other: KeptPeriod
+) -> None:
+    """Reports that were kept without a day raised an error in each removal, and so none was removed."""
+    terms: dict[str, Any] = {"opens": DAY, "closes": DAY + 9 * ONE, "retention": 2}
+    store = new_store(str(tmp_path / "reports.db"), announced(period=one, **terms))
+    store.write([submission(lines(5), period=one.name_of(DAY))])
+    store.register(announced(period=other, version=2, **terms))
+    store.write([submission(lines(7, 1), period=other.name_of(DAY))])
+    (question,) = store.questions()
+    mix(store, question, DAY + 8 * ONE)
+    prune(store, question, DAY + 30 * ONE)
+    assert store.periods(1) == []
+    assert recount(store, 1, WORK).reports == 12
+    store.close()

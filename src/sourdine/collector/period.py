@@ -38,10 +38,12 @@ class KeptPeriod(StrEnum):
     def last_day(self, name: str, closes: date) -> date:
         """The last day of a period by its name; without periods that is when the question closes.
 
+        Of what was kept without periods, under an earlier revision, it is that too.
+
         >>> KeptPeriod.MONTH.last_day("2028-02-01", date(2030, 1, 1))
         datetime.date(2028, 2, 29)
         """
-        if self is KeptPeriod.WHOLE:
+        if self is KeptPeriod.WHOLE or not name:
             return closes
         first = date.fromisoformat(name)
         if self is KeptPeriod.DAY:

@@ -161,7 +161,9 @@ class Reception:
         if label is not None:
             announcement = await self._revision(question, label)
             _check_size(label, announcement.batch, width)
-        _check_open(question, announcement, day, LATE if label is not None else timedelta())
+        # A later revision may have prolonged the question, or shortened it after the batch was sealed.
+        closes = max(announcement.closes, question.signed.announcement.closes)
+        _check_open(question, announcement.opens, closes + (timedelta() if label is None else LATE), day)
         if label is None and announcement.batch and not self._settings.shuffles:
             raise Refusal(403, "shuffled")
         if label is None:
@@ -185,7 +187,7 @@ class Reception:
             rows = self._check_batch(headers, question, label, body, announcement.batch)
             if name != label.id:
                 raise Refusal(403, "shuffled")
-            period = announcement.period.name_of(min(day, announcement.closes))
+            period = announcement.period.name_of(min(day, closes))
             digests = body[len(rows) :]
             return Submission(question.number, name, rows, BodyKind(kind), period, label, digests), body
         if kind == BodyKind.PACKED and len(body) % width:
@@ -361,10 +363,10 @@ def _check_least(headers: Mapping[bytes, bytes], batch: int) -> None:
         raise Refusal(409, "batch")
 
 
-def _check_open(question: StoredQuestion, announcement: Announcement, day: date, late: timedelta) -> None:
-    if question.closed or day > announcement.closes + late:
+def _check_open(question: StoredQuestion, opens: date, last: date, day: date) -> None:
+    if question.closed or day > last:
         raise Refusal(410, "closed")
-    if day < announcement.opens:
+    if day < opens:
         raise Refusal(403, "not-open")
 
 

@@ -596,6 +596,27 @@ def test_what_was_taken_on_the_last_day_arrives_on_the_next(
     assert wire.events()[1, "duplicate"] == 1
 
 
+def test_a_batch_of_before_a_question_was_prolonged_is_taken_as_long_as_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was refused a week after the last day of its revision, and removed at the end."""
+    two = announced(
+        period=KeptPeriod.WHOLE, batch=20, retention=0, version=2, closes=CLOSES + timedelta(days=60)
+    )
+    collector = CollectorSettings(store=str(tmp_path / "c.db"), shuffler_key=KEY, rate=0)
+    new_store(collector.store, SIGNED, two).close()
+    with wired(collector) as wire:
+        settings = shuffler(tmp_path, wire)
+        store = new_store(settings.store, SIGNED)
+        add(store, 25)
+        seal_batches(store, store.questions()[0])
+        store.register(two)
+        later(monkeypatch, 30)
+        assert pass_on(settings, store, CLOSES + timedelta(days=30)) == 1
+        assert wire.counted() == 25
+        store.close()
+
+
 def test_a_clock_that_is_a_day_ahead_drops_nothing(tmp_path: Path, wire: Wire) -> None:
     settings, closes = shuffler(tmp_path, wire), SIGNED.announcement.closes
     store = new_store(settings.store, SIGNED)
