@@ -1,6 +1,6 @@
 """What every private capability returns: values, their intervals, what they cost and the proof of payment."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,16 @@ from sourdine.core.view import Viewable
 
 if TYPE_CHECKING:
     from sourdine.accounting.certificate import Certificate
+
+
+def part_of_block(spends: Sequence[Spend], block: Sequence[Spend]) -> tuple[Spend, ...]:
+    """The whole block that was paid, where these spends are a part of it; else the spends themselves."""
+    left = list(block)
+    for spend in spends:
+        if spend not in left:
+            return tuple(spends)
+        left.remove(spend)
+    return tuple(block)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +93,7 @@ class Release(Viewable):
             epsilon=terms.budget.epsilon(self.receipt.price, terms.rest, self.receipt.shares),
             delta=terms.delta,
             selection_delta=self.receipt.delta,
-            spends=self.spends,
+            spends=self.spends if entry is None else part_of_block(self.spends, entry.spends),
             secure=self.secure and (entry is None or entry.secure is not False),
             declared=dict(stated or {}),
             software=(entry.software if entry is not None else None) or "",

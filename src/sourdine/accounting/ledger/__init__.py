@@ -11,7 +11,7 @@ from sourdine.accounting.ledger.budget import (
     RenyiBudget,
     RenyiGridBudget,
 )
-from sourdine.accounting.ledger.ledger import Ledger
+from sourdine.accounting.ledger.ledger import DeclaredBlock, Ledger
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status
 from sourdine.accounting.ledger.terms import Period, Terms
 
@@ -21,6 +21,7 @@ __all__ = [
     "BasicBudget",
     "Budget",
     "ConcentratedBudget",
+    "DeclaredBlock",
     "Entry",
     "GaussianBudget",
     "Ledger",

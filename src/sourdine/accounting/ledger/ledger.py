@@ -4,13 +4,17 @@ Functions that pay take a ledger that is open, or the path of its file.
 """
 
 import json
+import os
+import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple, overload
+from typing import NamedTuple, NoReturn, overload
 
 from sourdine.accounting.ledger import problems
 from sourdine.accounting.ledger.address import Address, Place
@@ -280,6 +284,14 @@ class Ledger(Viewable):
             message = f"{problem} {advise_ledger(self.terms, spends)}".rstrip()
             raise BudgetExceeded(message, amount=problem.amount, left=problem.left) from problem
 
+    def declare(self, *spends: Spend, purpose: str, author: str | None = None) -> "DeclaredBlock":
+        """Pay for several plans as one block, before the first answer of any of them.
+
+        What is returned takes the place of the ledger for each of these plans, once: their parameters are
+        fixed together, so that a ledger of pairs of epsilon and delta composes all of them as one.
+        """
+        return DeclaredBlock(self, self.charge(*spends, purpose=purpose, author=author), spends)
+
     def _write(self, digest: str, step: Step, before: str, after: str) -> "_Line":
         """One more line, by a step from where the ledger stands; or the step's refusal."""
         time, balance, content = _START, Balance(terms=self.terms), ""
@@ -413,6 +425,67 @@ class Ledger(Viewable):
     def chart(self) -> Figure:
         """What was spent, charge by charge, under the limit."""
         return figure_of(self)
+
+
+class DeclaredBlock(Ledger):
+    """A block that is paid, in place of its ledger for the plans that it was declared for.
+
+    Each charge takes its spends out of what is left of the block and gives the receipt of the one line; a
+    spend that is not left there is refused. What is left is known to this object in this process alone, so
+    it cannot be copied.
+    """
+
+    def __init__(self, ledger: Ledger, receipt: Receipt, spends: Sequence[Spend]) -> None:
+        store = open_store(ledger.path)
+        super().__init__(store, ledger.terms)
+        self._receipt = receipt
+        self._left = _uses(spends)
+        self._process, self._lock = os.getpid(), threading.Lock()
+
+    @property
+    def receipt(self) -> Receipt:
+        """The receipt of the line by which the whole block was paid."""
+        return self._receipt
+
+    def charge(
+        self,
+        *spends: Spend,
+        purpose: str,
+        author: str | None = None,
+        allowance: str | None = None,
+        secure: bool | None = None,
+        declared: Mapping[str, str] | None = None,
+    ) -> Receipt:
+        """Take spends out of the block; they were paid when it was declared."""
+        with self._lock:
+            self.check(*spends)
+            self._left -= _uses(spends)
+        return self._receipt
+
+    def check(self, *spends: Spend, author: str | None = None, allowance: str | None = None) -> None:
+        """Refuse spends that are not left in the block."""
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "A declared block belongs to the process that paid. Declare another, or charge."
+            )
+        if not spends or not _uses(spends) <= self._left:
+            raise BudgetExceeded(
+                "These spends are not left in the declared block: each of its plans is run once, as it was "
+                "declared. Nothing was spent. Charge the ledger itself for more.",
+                amount=self._receipt.price,
+                left=Fraction(0),
+            )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise InvalidParameter("A declared block cannot be copied: each of its plans would run twice.")
+
+
+def _uses(spends: Sequence[Spend]) -> Counter[Spend]:
+    """How often each mechanism is used."""
+    uses: Counter[Spend] = Counter()
+    for spend in spends:
+        uses[replace(spend, count=1)] += spend.count
+    return uses
 
 
 class _Line(NamedTuple):

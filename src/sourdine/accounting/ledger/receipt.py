@@ -12,6 +12,7 @@ from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.charge import Cost
 from sourdine.accounting.ledger.numbers import readable, room
 from sourdine.accounting.spend import Spend, foreign_names, foreign_words
+from sourdine.core.codec import added
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.view import Viewable
@@ -37,7 +38,7 @@ class Receipt(Viewable):
     fingerprint: str
     delta: Fraction = Fraction(0)
     selection_delta_left: Fraction | None = None
-    shares: Shares = ()
+    shares: Shares = added(())
 
     @classmethod
     def of(cls, cost: Cost, line: LedgerLine, time: datetime, balance: Balance) -> "Receipt":
