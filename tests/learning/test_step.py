@@ -425,3 +425,11 @@ def test_public_examples_where_made_up_ones_cannot_be_right() -> None:
     step.add(of_pairs, x, y)
     with pytest.raises(InvalidParameter, match="two examples"):
         step.check(of_pairs, x[:1], y[:1])
+
+
+def test_the_norm_that_was_paid_for_stays() -> None:
+    step = Step(nn.Linear(2, 1), noise_multiplier=1.0, batch_size=4, steps=2, clipping=Flat(norm=0.5))
+    with pytest.raises(InvalidParameter, match="'norm' of Step must stay what was paid for"):
+        step.norm = 100
+    step.norm = 0.5
+    assert step.norm == 0.5

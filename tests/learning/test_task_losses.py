@@ -3,6 +3,7 @@ import torch
 from torch import nn
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.learning import check
 from sourdine.learning.task import check_loss, cross_entropy
 from tests.narrow import some
 
@@ -36,3 +37,33 @@ def test_a_loss_over_the_batch_is_refused(bad: object) -> None:
 
 def test_a_loss_without_reduction_passes() -> None:
     check_loss(nn.CrossEntropyLoss(reduction="none"))
+
+
+class Writer(nn.Module):
+    """Scores of each token at each place, by name, as a causal language model gives them."""
+
+    def __init__(self, tokens: int) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Embedding(tokens, 4), nn.Linear(4, tokens)
+
+    def forward(self, input_ids: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"logits": self.head(self.embed(input_ids))}
+
+
+def next_token(scores: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    each = nn.functional.cross_entropy(scores[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none")
+    return each.mean(1)
+
+
+@pytest.mark.parametrize("places", [5, 9])  # as many places as tokens would even run
+def test_the_default_loss_of_a_language_model_names_the_shifted_one(places: int) -> None:
+    tokens = torch.randint(0, 9, (8, places))
+    example = {"input_ids": tokens, "labels": tokens}
+    with pytest.raises(InvalidParameter, match=r"predict the next token, pass loss=lambda scores, tokens"):
+        check(Writer(9), None, example)
+    check(Writer(9), next_token, example)
+
+
+def test_places_before_classes_are_refused_without_names_too() -> None:
+    with pytest.raises(InvalidParameter, match="classes on the second axis"):
+        cross_entropy(torch.zeros(2, 5, 9), torch.zeros(2, 5, dtype=torch.int64))

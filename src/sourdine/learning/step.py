@@ -177,6 +177,14 @@ class Step:
 
     @norm.setter
     def norm(self, limit: float) -> None:
+        if self._follower is None and limit != self.clipping.norm:
+            raise check.fail(
+                "Step",
+                "norm",
+                "stay what was paid for",
+                limit,
+                "The noise is made for the clipping of this Step. Make another with clipping=Flat(norm=...).",
+            )
         if self._follower is not None:
             self._follower.limit = limit
             self._intake.clip_by(self._follower.clipping)

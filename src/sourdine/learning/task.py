@@ -12,6 +12,12 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.learning.data.examples import Batch
 
 Losses = Callable[[Tensor, Tensor], Tensor]
+_PLACES_FIRST = (
+    "The model gives scores of all classes at each place, as a language model does, and the default loss "
+    "takes classes on the second axis and does not shift. If each place is to predict the next token, pass "
+    "loss=lambda scores, tokens: functional.cross_entropy(scores[:, :-1].transpose(1, 2), tokens[:, 1:], "
+    "reduction='none').mean(1); if it has a label of its own, the same without the two slices."
+)
 
 
 def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -23,6 +29,8 @@ def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
     >>> [round(float(each), 3) for each in cross_entropy(torch.zeros(2, 4), torch.tensor([1, 9]))]
     [1.386, 0.0]
     """
+    if outputs.ndim == 3 and targets.shape == outputs.shape[:2] and outputs.shape[1] != outputs.shape[2]:
+        raise InvalidParameter(_PLACES_FIRST)
     known = (targets >= 0) & (targets < outputs.shape[1])
     losses = functional.cross_entropy(outputs, torch.where(known, targets, 0), reduction="none")
     known_losses = torch.where(known, losses, torch.zeros_like(losses))
@@ -53,6 +61,8 @@ class Task:
     def losses(self, batch: Batch, weights: Tensor | None = None) -> Tensor:
         """One loss for each example, times its weight."""
         outputs, targets = self.outputs(batch)
+        if self.names is not None and self.loss is cross_entropy and outputs.ndim == targets.ndim + 1 == 3:
+            raise InvalidParameter(_PLACES_FIRST)  # also where there are as many places as classes
         losses = self.loss(outputs, targets)
         if losses.ndim == 1 and len(losses) != len(targets):
             raise InvalidParameter(
