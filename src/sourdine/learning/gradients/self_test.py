@@ -25,6 +25,7 @@ from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 REHEARSED = 6
 _TOLERANCE = {torch.float16: 2.0**-6, torch.bfloat16: 2.0**-4}  # of the precision in which a model computes
 _FINE = 1e-3
+_LEAST_NORM, _MOST_NORM = 2.0**-40, 2.0**40  # of a clipping norm
 _AGAIN = 1e-2  # of trained weights, whose sums cancel more
 _REMEDY = "Pass rehearsal=, a few public examples such as (inputs, targets), if made-up ones cannot be right."
 _NO_FORM = (
@@ -161,15 +162,14 @@ class _Comparison:
     ) -> None:
         self._model, self._losses, self._batch = model, losses, batch
         self._tolerance, self._remedy, self._again = tolerance, remedy, again
-        self._lengths, self._largest, self._each_loss = _measured(model, losses, batch)
-        self.finite = all(math.isfinite(each) for each in (*self._lengths, self._largest))
+        self._alone = _Gradients(model, losses, batch)
+        self.finite = all(math.isfinite(each) for each in (*self._alone.lengths, self._alone.largest))
         if not self.finite and not again:
             raise InvalidParameter(f"The gradients of a rehearsal are not finite. {remedy}")
 
     def check(self, way: GradientWay) -> None:
         """Refuse a way that gives other sums: with every example clipped, or with none."""
-        for norm in _norms(self._lengths):
-            expected = self._sums([norm / max(each, norm) for each in self._lengths])
+        for norm, expected in self._alone.clipped():
             ways = ClippedSums(self._model, Flat(norm=norm), way)
             sums = ways.add_up(self._losses, self._batch, strict=not self._again)
             self._compare(sums, expected)
@@ -181,28 +181,15 @@ class _Comparison:
         gradients: Sequence[Tensor | None] = torch.autograd.grad(
             whole.sum(), list(wanted.values()), allow_unused=True
         )
-        off = float((whole.detach() - self._each_loss).abs().max())
-        same = off <= self._tolerance * max(1.0, float(self._each_loss.abs().max()))
-        sums = self._sums([1.0] * len(self._each_loss))
-        close = self._tolerance * self._largest
+        each_loss, sums = self._alone.losses, self._alone.plain
+        off = float((whole.detach() - each_loss).abs().max())
+        same = off <= self._tolerance * max(1.0, float(each_loss.abs().max()))
+        close = self._tolerance * self._alone.largest
         for name, gradient in zip(wanted, gradients, strict=True):
             plain = torch.zeros_like(sums[name]) if gradient is None else gradient.to_dense().double()
-            same = same and float((plain - sums[name]).abs().max()) <= close * len(self._each_loss)
+            same = same and float((plain - sums[name]).abs().max()) <= close * len(each_loss)
         if not same:
             raise InvalidParameter(reason)
-
-    def _sums(self, weights: Sequence[float]) -> dict[str, Tensor]:
-        """The gradients of the examples one by one, each times its weight, added up."""
-        total = {
-            name: torch.zeros_like(value, dtype=torch.promote_types(value.dtype, torch.float32))
-            for name, value in _trained(self._model).items()
-        }
-        for weight, (gradients, _) in zip(
-            weights, _one_by_one(self._model, self._losses, self._batch), strict=True
-        ):
-            for name, each in gradients.items():
-                total[name].add_(each, alpha=weight)
-        return total
 
     def _compare(self, ours: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
         close = self._tolerance * max(float(each.abs().max()) for each in expected.values())
@@ -273,28 +260,47 @@ def _one_by_one(
         )
 
 
-def _measured(
-    model: nn.Module, losses: Callable[..., Tensor], batch: Tree
-) -> tuple[list[float], float, Tensor]:
-    """The lengths of the examples' gradients, the largest number in them, and the losses."""
-    lengths, largest, each_loss = [], 0.0, []
-    for gradients, loss in _one_by_one(model, losses, batch):
-        norms = [float(torch.linalg.vector_norm(each, dtype=torch.float64)) for each in gradients.values()]
-        lengths.append(math.sqrt(sum(each * each for each in norms)))
-        most = [float(torch.linalg.vector_norm(each, ord=math.inf)) for each in gradients.values()]
-        largest = max([largest, *most])
-        each_loss.append(loss)
-    return lengths, largest, torch.cat(each_loss)
+class _Gradients:
+    """What plain backward passes give, one example at a time, in a single pass over the examples.
 
-
-def _norms(lengths: Sequence[float]) -> tuple[float, float]:
-    """A norm that every example is clipped to, and one that none is.
-
-    Sums without clipping hide whose gradient is whose; with it, that others make one longer or shorter.
+    It keeps two sums, of the gradients as they are (`plain`) and of each over its length: from these follow
+    the clipped sums in which nobody is clipped and in which everybody is.
     """
-    known = [each for each in lengths if 0 < each < math.inf] or [1.0]
-    low, high = (min(max(each, 2.0**-40), 2.0**40) for each in (min(known) / 2, 2 * max(known)))
-    return low, high
+
+    def __init__(self, model: nn.Module, losses: Callable[..., Tensor], batch: Tree) -> None:
+        self.lengths: list[float] = []
+        self.largest = 0.0
+        self.plain, self._directions = (
+            {
+                name: torch.zeros_like(value, dtype=torch.promote_types(value.dtype, torch.float32))
+                for name, value in _trained(model).items()
+            }
+            for _ in range(2)
+        )
+        each_loss = []
+        for gradients, loss in _one_by_one(model, losses, batch):
+            norms = [float(torch.linalg.vector_norm(one, dtype=torch.float64)) for one in gradients.values()]
+            length = math.sqrt(sum(norm * norm for norm in norms))
+            most = [float(torch.linalg.vector_norm(one, ord=math.inf)) for one in gradients.values()]
+            self.largest = max([self.largest, *most])
+            self.lengths.append(length)
+            each_loss.append(loss)
+            for name, one in gradients.items():
+                self.plain[name].add_(one)
+                if length < math.inf:
+                    self._directions[name].add_(one, alpha=1 / max(length, _LEAST_NORM))
+        self.losses = torch.cat(each_loss)
+
+    def clipped(self) -> Iterator[tuple[float, dict[str, Tensor]]]:
+        """A norm that every example is clipped to and one that none is, each with the sum there is then.
+
+        Sums without clipping hide whose gradient is whose; with it, that others make one longer or shorter.
+        """
+        known = [length for length in self.lengths if 0 < length < math.inf] or [1.0]
+        low, high = max(min(known) / 2, _LEAST_NORM), 2 * max(known)
+        yield low, {name: each * low for name, each in self._directions.items()}
+        if high <= _MOST_NORM:
+            yield max(high, _LEAST_NORM), self.plain
 
 
 @contextmanager
