@@ -86,6 +86,14 @@ def test_every_engine_stands(engine: str) -> None:
     assert all(each.pairs > 8 for each in found.lines)
 
 
+def test_rows_that_noise_chooses_are_no_violation() -> None:
+    schema = Schema.read({"town": {"type": "category", "keys": ["a", "b", "c"]}})
+    order = {"order": [{"of": "count", "descending": True}], "limit": 1}
+    query = Query.read({"name": "towns", "ask": ["count"], "by": ["town"], "show": order})
+    plan = ReleasePlan(schema=schema, queries=(query,), privacy=Privacy(epsilon=Fraction(50)), quality=False)
+    assert audit_plan(plan, pairs=40, engines=["duckdb"], alone=2).good
+
+
 def test_a_walk_is_replayed_by_its_seed() -> None:
     fault = next(each for each in FAULTS if each.name == "numbers are not clamped")
     found = fault.examined()

@@ -1,7 +1,7 @@
 """Replay of neighbouring tables through a plan: do its exact numbers move by no more than is paid for?"""
 
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.joins import Join, open_joined
 from sourdine.frames.source import Source
 from sourdine.tables.answers.answer import Answers
+from sourdine.tables.comparison.show import EVERYTHING
 from sourdine.tables.measurements.measurement import Exact, PlannedMeasurement
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.release import _carry_out, check_source
@@ -234,8 +235,12 @@ class _Replay:
             self._violate(None, f"records raised {type(problem).__name__}", pair=place + 1)
             return
         self._compare(steps[place + 1], before, after, place + 1)
-        known = not any(line.measurement.scope.open for line in self.audit.plan.lines)
-        shape = _shape(release.values, known), release.quality and _shape(release.quality.answers, known=True)
+        open_keys = {
+            line.measurement.scope.query for line in self.audit.plan.lines if line.measurement.scope.open
+        }
+        # noise chooses keys that nobody declared, and which rows HAVING, ORDER BY and LIMIT show
+        unknown = {query.name for query in self.audit.plan.queries if query.show != EVERYTHING} | open_keys
+        shape = _shape(release.values, unknown), release.quality and _shape(release.quality.answers)
         if self.shape not in (None, shape):
             self._violate(None, "the shape of the answers depends on records", pair=place + 1)
         self.shape = shape
@@ -309,17 +314,17 @@ class _Replay:
         )
 
 
-def _shape(answers: Answers, known: bool) -> object:
-    """What of an answer must not depend on records; keys that are chosen privately may, and are paid for."""
+def _shape(answers: Answers, unknown: Collection[str] = ()) -> object:
+    """What of an answer must not depend on records; keys that noise chooses may, and are paid for."""
     return [
         (
             each.query,
             each.statistic,
             each.columns,
-            each.keys if known and style_of(each.kind).chart is not Chart.LIST else None,
+            each.keys if each.query not in unknown and style_of(each.kind).chart is not Chart.LIST else None,
             each.whole,
             each.bounded,
-            each.estimate.value.shape if known else None,
+            None if each.query in unknown else each.estimate.value.shape,
             str(each.estimate.value.dtype),
         )
         for each in answers.each
