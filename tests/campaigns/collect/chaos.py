@@ -165,6 +165,7 @@ class Site:
         self.to_issuer = Proxy(issuer.port, Faults(faults, seed + 3))
         self.parts = {"issue": issuer, "shuffle": shuffler, "serve": collector}
         self.turns = {name: Lock() for name in self.parts}
+        self.database_turn = Lock()  # a server that is being killed can be asked for no dump
         self.open_to_loss: list[tuple[float, float]] = []
         """Spans of time in which what was acknowledged may be lost by a restore or a crash."""
         self.put_out: set[tuple[int, int]] = set()
@@ -225,17 +226,18 @@ class Site:
 
     def restore(self, name: str, pause: float) -> None:
         """Back a store up while it is written, and put that back some time later."""
-        with self.turns[name]:  # a server that is being killed cannot be asked for a dump
+        with self.turns[name], self.database_turn:
             begun = time.time()
             backup = self.stores[name].back_up(f"{name}-{token_hex(4)}.backup")
         time.sleep(pause)
 
         def put_back(moment: float) -> None:
-            before = self.numbers(name) if name == "serve" else set()
-            self.stores[name].put_back(backup)
-            if name == "serve":
-                self.put_out |= before - self.numbers(name)
-            elif name == "shuffle":
+            with self.database_turn:
+                before = self.numbers(name) if name == "serve" else set()
+                self.stores[name].put_back(backup)
+                if name == "serve":
+                    self.put_out |= before - self.numbers(name)
+            if name == "shuffle":
                 self.open_to_loss.append((begun, moment + _LATE))
 
         self.kill(name, put_back)
@@ -251,8 +253,9 @@ class Site:
     def kill_database(self) -> None:
         """Kill every process of the database, and start it again."""
         assert self.server is not None
-        self.server.kill()
-        self.server.restart()
+        with self.database_turn:
+            self.server.kill()
+            self.server.restart()
         self.chaos.kills["database"] = self.chaos.kills.get("database", 0) + 1
 
     def keep_up(self, done: Event) -> None:
