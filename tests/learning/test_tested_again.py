@@ -165,6 +165,7 @@ def test_what_mixes_from_some_call_on_is_found_when_the_test_is_due(kept: str) -
     with pytest.raises(VoidRun, match=r"passed its test before step \d+ and fails it at step \d+"):
         train()
     assert calls > 200
+    assert 1 <= step.claimed <= 60 - step.left
 
 
 def test_what_mixes_after_the_last_power_of_two_is_found_in_the_last_step() -> None:
@@ -186,8 +187,10 @@ def test_what_mixes_after_the_last_power_of_two_is_found_in_the_last_step() -> N
         step.add(losses, X.clone(), Y.clone())
         step.close()
     odd.late = True  # type: ignore[attr-defined]
+    assert step.claimed == 6
     with pytest.raises(VoidRun, match="nothing is claimed from step 5 on"):
         step.add(losses, X.clone(), Y.clone())
+    assert step.claimed == 4
 
 
 def test_fit_hands_out_nothing_if_the_model_changes_on_the_way(tmp_path: Any) -> None:

@@ -157,6 +157,7 @@ class Step:
         self._tests = SelfTests(model, self._outer, _REMEDY)
         self._public: Tree | None = None  # examples to test with, where made-up ones cannot be right
         self._watch = ParameterWatch(model)
+        self._state: StateSnapshot | None = None
         self._begun = False
         self._pay: Callable[[], None] | None = None
         self._plan: StepPlan | None = None
@@ -169,6 +170,14 @@ class Step:
     def left(self) -> int:
         """How many of the steps that were paid for are left."""
         return self._left
+
+    @property
+    def claimed(self) -> int:
+        """For how many of the steps that were taken the guarantee is claimed: all, unless the run is void.
+
+        Where a test fails that the model passed before, those before the last test that was passed.
+        """
+        return min(self._taken, self._tests.claimed) if self._void else self._taken
 
     @property
     def norm(self) -> float:
@@ -348,7 +357,9 @@ class Step:
     def take(self, losses: Callable[..., Tensor], batch: Tree, *, examples_per_unit: int = 1) -> None:
         """Take examples in for a caller that has tested the model and paid: no error tells of a unit."""
         self._watch.begin()
-        state = StateSnapshot(self.model, losses)
+        state = self._state
+        if state is None or state.losses is not losses or state.changed:
+            state = self._state = StateSnapshot(self.model, losses)
 
         def run(*parts: object) -> Tensor:
             state.put_back()  # or what one example left behind would steer the gradient of another

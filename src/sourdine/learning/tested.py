@@ -1,7 +1,7 @@
 """What a test of gradients was made of, so that it is made again when the model or its losses change."""
 
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -93,24 +93,22 @@ class SelfTests:
         """Test again after examples were taken in, if something changed meanwhile or it is the last step."""
         if self._subject is None:
             return
-        found = self._known(self._subject[0])
+        found = self._known(self._subject[0], attributes=False)  # these were put back
         with self._unclaimed(step):
             if found is None:
                 self._test(self._subject, step)
             elif last and self.claimed < step:
                 self._test_again(self._subject, found, step)
 
-    def _known(self, losses: object) -> GradientWay | None:
-        now = fingerprint(self._model, losses)
+    def _known(self, losses: object, *, attributes: bool = True) -> GradientWay | None:
+        now = fingerprint(self._model, losses, attributes=attributes)
         for then, way in reversed(self._passed):
-            if self._is_alike(now, then):
+            names = {**now, **then} if attributes else now
+            if all(now[name] == then.get(name) for name in now if name not in self._moving) and (
+                now.keys() >= names.keys() - self._moving
+            ):
                 return way
         return None
-
-    def _is_alike(self, now: Fingerprint, then: Fingerprint) -> bool:
-        if len(now) == len(then) and now == then:
-            return True
-        return all(now.get(name) == then.get(name) for name in {**now, **then} if name not in self._moving)
 
     def _test(self, subject: _Subject, step: int) -> GradientWay:
         losses, few, full = subject
@@ -152,7 +150,7 @@ class SelfTests:
             ) from problem
 
 
-def fingerprint(model: nn.Module, losses: object) -> Fingerprint:
+def fingerprint(model: nn.Module, losses: object, *, attributes: bool = True) -> Fingerprint:
     """Return what the gradients of a model depend on beside its parameters, by name.
 
     Of numbers above 64 only the size counts, of real ones the power of two, so that what fades in or is
@@ -171,11 +169,16 @@ def fingerprint(model: nn.Module, losses: object) -> Fingerprint:
         *nn.modules.module._global_forward_hooks.values(),
         *nn.modules.module._global_forward_pre_hooks.values(),
     )
-    for name, layer in model.named_modules():
-        print_.note_layer(name, layer)
-    for kind in {type(layer): None for layer in model.modules()}:
-        print_.note_class(kind)
+    layers = dict(model.named_modules())
+    print_.skip(layers.values())
     print_.note("losses", losses, 0)
+    for kind in {type(layer): None for layer in layers.values()}:
+        print_.note_class(kind)
+    for name, layer in layers.items():
+        print_.note_calls(name, layer)
+    if attributes:  # last, so that the same is noted without them
+        for name, layer in layers.items():
+            print_.note_attributes(name, layer)
     return print_.entries
 
 
@@ -184,13 +187,21 @@ class _Fingerprint:
         self.entries: dict[str, object] = {}
         self._seen: set[int] = set()
 
-    def note_layer(self, name: str, layer: nn.Module) -> None:
-        """Note the class, the mode, the hooks and the attributes of a layer."""
-        self._seen.add(id(layer))
+    def skip(self, things: Iterable[object]) -> None:
+        """Note nothing of some objects where others refer to them."""
+        self._seen.update(map(id, things))
+
+    def note_calls(self, name: str, layer: nn.Module) -> None:
+        """Note the class of a layer, its mode, its hooks and a forward of its own."""
         self.entries[f"{name}:"] = _Same(layer), type(layer), type(layer).forward, layer.training
         for hooks in HOOKS:
             for number, hook in enumerate(layer.__dict__.get(hooks, {}).values()):
                 self.note(f"{name}:{hooks}[{number}]", hook, 1)
+        if "forward" in layer.__dict__:
+            self.note(f"{name}:forward", layer.__dict__["forward"], 1)
+
+    def note_attributes(self, name: str, layer: nn.Module) -> None:
+        """Note the attributes of a layer, and what its parameters and buffers are."""
         for attribute, value in layer.__dict__.items():
             if isinstance(value, Tensor):
                 self.entries[f"{name}:{attribute}"] = value.dtype, value.shape, _content(value)
@@ -200,13 +211,8 @@ class _Fingerprint:
             if value is not None:
                 content = b"" if isinstance(value, nn.Parameter) else _content(value)
                 hooked = tuple((value._backward_hooks or {}).values())
-                self.entries[f"{name}:{attribute}"] = (
-                    value.shape,
-                    value.dtype,
-                    value.requires_grad,
-                    content,
-                    hooked,
-                )
+                form = value.shape, value.dtype, value.requires_grad
+                self.entries[f"{name}:{attribute}"] = *form, content, hooked
 
     def note_class(self, kind: type) -> None:
         """Note the functions of a class that is not of a library, and what they refer to."""
@@ -231,8 +237,10 @@ class _Fingerprint:
             for number, (_, name, part) in enumerate(parts):
                 self.note(f"{path}.{name or number}", part, depth if name == "" else depth + 1)
         elif isinstance(value, nn.Module):  # of others, such as a teacher
+            self.skip(value.modules())
             for name, layer in value.named_modules():
-                self.note_layer(f"{path}.{name}", layer)
+                self.note_calls(f"{path}.{name}", layer)
+                self.note_attributes(f"{path}.{name}", layer)
         else:
             self.entries[path] = _Same(value)
             if hasattr(value, "__dict__") and is_opened(type(value), True):
