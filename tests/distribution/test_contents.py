@@ -19,7 +19,7 @@ TRACKED = [
 WHEEL = {
     "sourdine/__init__.py": 10,
     "sourdine/py.typed": 0,
-    "sourdine/report/charts.js": 900,
+    "sourdine/report/charts.js.gz": 900,
     "sourdine/report/templates/page.html": 100,
     "sourdine-0.2.0.dist-info/METADATA": 10,
     "sourdine-0.2.0.dist-info/licenses/LICENSE": 10,

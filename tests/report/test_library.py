@@ -1,5 +1,6 @@
 """The script of charts, which building the package makes."""
 
+import gzip
 import shutil
 from pathlib import Path
 
@@ -30,5 +31,15 @@ def test_sources_that_nobody_installed_say_how_to_make_it(
     try:
         with pytest.raises(SourdineError, match="pip install -e"):
             chart_library()
+    finally:
+        chart_library.cache_clear()
+
+
+def test_the_script_of_a_wheel_is_read_compressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "charts.js.gz").write_bytes(gzip.compress(b"window.vegaEmbed = 1;"))
+    monkeypatch.setattr(library, "__file__", str(tmp_path / "view.py"))
+    chart_library.cache_clear()
+    try:
+        assert chart_library() == "window.vegaEmbed = 1;"
     finally:
         chart_library.cache_clear()

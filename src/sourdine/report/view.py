@@ -1,6 +1,7 @@
 """Tables as data: shown in pages and terminals, kept as CSV."""
 
 import csv
+import gzip
 import io
 import json
 import math
@@ -243,8 +244,10 @@ def unwatched(label: str, things: Sequence[T]) -> Iterable[T]:
 @cache
 def chart_library() -> str:
     """Return the JavaScript that draws charts, as one script; its licences are in `charts_licences.txt`."""
+    plain = Path(__file__).with_name("charts.js")  # of a checkout
+    packed = plain.with_name("charts.js.gz")  # of a wheel
     try:
-        return Path(__file__).with_name("charts.js").read_text("utf-8")
+        return gzip.decompress(packed.read_bytes()).decode() if packed.exists() else plain.read_text("utf-8")
     except FileNotFoundError:
         raise SourdineError(
             "Charts need the script that an installation makes, which is not there. "
