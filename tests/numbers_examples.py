@@ -255,7 +255,8 @@ def _solve(**given: Any) -> Any:
 
 
 def _memory() -> Any:
-    from sourdine.learning.memory.model import FIRST, Course, Memory, MemoryLine, Stage
+    from sourdine.learning import Memory
+    from sourdine.learning.memory.model import FIRST, Course, MemoryLine, Stage
 
     flat = Course(((1, 200),), (MemoryLine(200, 50),))
     return Memory(live={stage: MemoryLine(100, 0) for stage in FIRST}, most=dict.fromkeys(Stage, flat))

@@ -19,8 +19,8 @@ import pytest
 import sourdine as sd
 from sourdine import statistics as st
 from sourdine.core.text.notation import in_files
+from sourdine.frames import Schema
 from sourdine.frames.expressions import Among, ColumnValue
-from sourdine.frames.schema import Schema
 from sourdine.tables import Answer
 
 COLUMNS: dict[str, Any] = {

@@ -14,8 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 import sourdine
-from sourdine.accounting import PLD, Spend, Training, group_distance
-from sourdine.accounting.spend import plan_cost
+from sourdine.accounting import PLD, Spend, Training, group_distance, plan_cost
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import SourdineError

@@ -15,6 +15,7 @@ from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian
 from tests.accounting.profiles import gaussian_delta, least_epsilon, responses_delta
+from tests.errors import refusal_of
 
 
 def joined(*losses: PrivacyLoss) -> ApproximateCost:
@@ -117,7 +118,7 @@ def test_advanced_composition_by_hand() -> None:
 @pytest.mark.parametrize("bad", [{"epsilon": 0}, {"delta": 1}, {"count": 0}, {"slack": 0}, {"slack": 1}])
 def test_advanced_composition_refuses(bad: dict[str, Any]) -> None:
     good = {"epsilon": 0.1, "delta": 0.0, "count": 3, "slack": 0.1}
-    with pytest.raises(InvalidParameter, match=f"'{next(iter(bad))}' of advanced_composition"):
+    with refusal_of(next(iter(bad)), "advanced_composition"):
         advanced_composition(**{**good, **bad})
 
 
@@ -141,7 +142,7 @@ def test_a_whole_curve_is_not_one_pair() -> None:
     loss = Gaussian(sigma=1).loss(Distance.l2(1))
     with pytest.raises(UnsupportedLoss, match=r"takes one pair.*known_at"):
         Approximate().lift(loss)
-    with pytest.raises(InvalidParameter, match="'delta' of known_at must be above 0"):
+    with refusal_of("delta", "known_at"):
         known_at(loss, 0.0)
 
 

@@ -10,9 +10,10 @@ from sourdine.accounting.accountant import exactly
 from sourdine.accounting.approximate import PureCost
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import float_above
-from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian
+from tests.errors import refusal_of
 
 positive = st.fractions(min_value=Fraction(1, 10**6), max_value=100)
 
@@ -66,7 +67,7 @@ def test_numbers_beyond_floats_are_infinite() -> None:
 
 
 def test_a_bad_epsilon_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="'epsilon'"):
+    with refusal_of("epsilon", "Pure"):
         Pure().delta(Pure().lift(PrivacyLoss.pure(1)), math.nan)
 
 

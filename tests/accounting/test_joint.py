@@ -10,9 +10,10 @@ from sourdine.accounting import PLD, known, poisson, together
 from sourdine.core.composed import ComposedDistribution
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw, RhoLaw, pure_law
-from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from tests.accounting.profiles import gaussian_delta, responses_delta
+from tests.errors import refusal_of
 
 
 @settings(max_examples=10)
@@ -83,9 +84,9 @@ def test_the_sharp_accountant_looks_inside() -> None:
 
 
 def test_bad_parts_are_refused() -> None:
-    with pytest.raises(InvalidParameter, match="'parts' of together"):
+    with refusal_of("parts", "together"):
         together([])
-    with pytest.raises(InvalidParameter, match="'count' of together"):
+    with refusal_of("count", "together"):
         together([(PrivacyLoss.pure(1), 0)])
     with pytest.raises(UnsupportedLoss):
         together([(PrivacyLoss.pure(1), 1), (PrivacyLoss.pure(1, neighbours=Neighbours.ZERO_OUT), 1)])

@@ -24,6 +24,7 @@ from sourdine.accounting import (
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.mechanisms import Gaussian, KaryResponse, Laplace
+from tests.errors import refusal_of
 
 REPLACE, ZERO_OUT = Neighbours.REPLACE, Neighbours.ZERO_OUT
 fractions = st.fractions(Fraction(1, 1000), 1000)
@@ -161,7 +162,7 @@ def test_an_empty_plan_is_refused(plan: object) -> None:
     ],
 )
 def test_bad_fields_name_themselves(name: str, bad: Any) -> None:
-    with pytest.raises(InvalidParameter, match=f"'{name}' of Spend must"):
+    with refusal_of(name, "Spend"):
         dataclasses.replace(laplace(1), **{name: bad})
 
 

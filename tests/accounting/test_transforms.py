@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sourdine.accounting import PLD, group, group_distance, poisson
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw, pure_law
-from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import LeakyLaw, PrivacyLoss
 from sourdine.mechanisms import Gaussian, Laplace
 from tests.accounting.profiles import hockey_stick
+from tests.errors import refusal_of
 
 
 def test_distances_scale() -> None:
@@ -94,9 +94,9 @@ def test_one_is_no_group() -> None:
 
 @pytest.mark.parametrize("size", [0, -1, 1.5])
 def test_a_bad_size_is_refused(size: int) -> None:
-    with pytest.raises(InvalidParameter, match="'size' of group must"):
+    with refusal_of("size", "group"):
         group(PrivacyLoss.pure(1), size)
-    with pytest.raises(InvalidParameter, match="'size' of group_distance must"):
+    with refusal_of("size", "group_distance"):
         group_distance(Distance.l1(1), size)
 
 

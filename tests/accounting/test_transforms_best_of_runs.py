@@ -5,7 +5,7 @@ import pytest
 
 from sourdine.accounting.rdp.accountant import Renyi
 from sourdine.accounting.transforms import best_of_runs
-from sourdine.core.errors import InvalidParameter
+from tests.errors import refusal_of
 
 ORDERS = np.array(Renyi().orders)
 
@@ -70,5 +70,5 @@ def test_one_run_costs_what_three_would_at_most_and_more_runs_more() -> None:
 
 
 def test_a_mean_below_one_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="'mean' of best_of_runs must lie between 1 and"):
+    with refusal_of("mean", "best_of_runs"):
         best_of_runs(ORDERS, ORDERS, 0.5, 1e-5)

@@ -8,10 +8,11 @@ from sourdine.accounting import PLD, known, parallel, together
 from sourdine.accounting.joint import Worst, worst
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import AtomLaw, GaussianLaw, pure_law
-from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian, Laplace
 from tests.accounting.profiles import hockey_stick, least_epsilon, responses_delta
+from tests.errors import refusal_of
 
 REPLACE, ADD_REMOVE, ZERO_OUT = Neighbours.REPLACE, Neighbours.ADD_REMOVE, Neighbours.ZERO_OUT
 EPSILONS = np.linspace(-2, 3, 41)
@@ -120,15 +121,15 @@ def test_the_worst_of_one_is_itself() -> None:
 
 def test_bad_parts_are_refused() -> None:
     one, other = PrivacyLoss.pure(1), PrivacyLoss.pure(1, neighbours=REPLACE)
-    with pytest.raises(InvalidParameter, match="'parts' of parallel must hold at least one"):
+    with refusal_of("parts", "parallel"):
         parallel([])
     with pytest.raises(UnsupportedLoss, match="add-remove neighbours and the other for replace"):
         parallel([one, other])
-    with pytest.raises(InvalidParameter, match="'crossing' of parallel must be left out"):
+    with refusal_of("crossing", "parallel"):
         parallel([one, one], [one, one])
-    with pytest.raises(InvalidParameter, match="'crossing' of parallel must hold 2 losses"):
+    with refusal_of("crossing", "parallel"):
         parallel([other, other], [one])
-    with pytest.raises(InvalidParameter, match="'crossing' of parallel must be stated for add-remove"):
+    with refusal_of("crossing", "parallel"):
         parallel([other, other], [one, other])
 
 

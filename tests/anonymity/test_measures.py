@@ -16,6 +16,8 @@ from sourdine.anonymity import (
     Missing,
     Records,
     Tree,
+    cells_of,
+    classes_of,
     delta_disclosure,
     generalise_records,
     k_anonymity,
@@ -25,9 +27,8 @@ from sourdine.anonymity import (
     t_closeness,
 )
 from sourdine.anonymity.diversity import ordered_of, recursive_of
-from sourdine.anonymity.equivalence import cells_of, classes_of
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.schema import Schema
+from sourdine.frames import Schema
 from tests.anonymity import brute
 from tests.frames.every_engine import ALL_ENGINES, ENGINES
 

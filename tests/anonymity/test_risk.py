@@ -8,7 +8,7 @@ import pytest
 
 from sourdine.anonymity import Records, journalist_risk, measure, prosecutor_risk, uniqueness
 from sourdine.anonymity.records import number_tuples
-from sourdine.core.errors import InvalidParameter
+from tests.errors import refusal_of
 
 TABLE = pa.table({"age": [1, 1, 1, 2, 2, 3], "sex": list("ffffmm")})
 
@@ -38,7 +38,7 @@ def test_a_population_that_lacks_somebody_is_no_larger_than_the_table() -> None:
 
 
 def test_a_threshold_must_be_a_share() -> None:
-    with pytest.raises(InvalidParameter, match="threshold"):
+    with refusal_of("threshold", "Risk"):
         prosecutor_risk(Records.read(TABLE, quasi=["age"]), threshold=1.5)
 
 

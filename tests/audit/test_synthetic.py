@@ -4,8 +4,8 @@ import pytest
 
 from sourdine.audit.synthetic import audit_synthetic, example_plan
 from sourdine.core.distance import Neighbours
-from sourdine.core.errors import InvalidParameter
 from sourdine.testing import SeededBits
+from tests.errors import refusal_of
 
 
 @pytest.mark.slow
@@ -29,5 +29,5 @@ def test_too_little_noise_is_found_out() -> None:
 
 
 def test_few_runs_tell_nothing() -> None:
-    with pytest.raises(InvalidParameter, match="runs"):
+    with refusal_of("runs", "audit_synthetic"):
         audit_synthetic(runs=10)

@@ -21,10 +21,9 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 from benchmarks.finding import verdict
-from sourdine.local import HadamardResponse
+from sourdine.local import FrequencyOracle, HadamardResponse
 from sourdine.local.choose import FREQUENCY, frequency_oracle
 from sourdine.local.intervals.inversion import people_behind
-from sourdine.local.oracle import FrequencyOracle
 
 CONFIDENCE = 0.95
 LEAST = CONFIDENCE - 0.01  # what every case must reach

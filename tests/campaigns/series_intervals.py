@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sourdine.mechanisms.correlated import CorrelatedGaussian
+from sourdine.mechanisms import CorrelatedGaussian
 from sourdine.mechanisms.correlation import Participation
 from sourdine.tables.series import SeriesView, choose_matrix
 from sourdine.tables.series.answers import quantile, row_deviation

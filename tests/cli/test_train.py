@@ -18,9 +18,8 @@ from sourdine.cli.shared.app import OneSentence
 from sourdine.cli.train.model import ModelOptions
 from sourdine.cli.train.progress import say_progress, training_bar
 from sourdine.core.distance import Neighbours
+from sourdine.learning import Progress, TrainingPlan, plan
 from sourdine.learning.models import linear
-from sourdine.learning.planning import TrainingPlan, plan
-from sourdine.learning.result import Progress
 from tests.learning.idx_files import write_digits
 
 app = typer.Typer(cls=OneSentence)

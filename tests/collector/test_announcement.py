@@ -15,6 +15,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.local import GRR, OUE, HadamardResponse, Question
 from sourdine.local.rappor.basic import BasicRappor
 from tests.collector.parts import KEY, WORK, announced
+from tests.errors import refusal_of
 
 OPENS, CLOSES = date(2026, 11, 1), date(2026, 11, 30)
 
@@ -128,9 +129,9 @@ def test_days() -> None:
         True,
         False,
     ]
-    with pytest.raises(InvalidParameter, match="closes"):
+    with refusal_of("closes", "Announcement"):
         Announcement(question=WORK, opens=CLOSES, closes=OPENS)
-    with pytest.raises(InvalidParameter, match="question"):
+    with refusal_of("question", "Announcement"):
         Announcement(question=GRR(epsilon=1, categories=2), opens=OPENS, closes=CLOSES)  # type: ignore[arg-type]
 
 

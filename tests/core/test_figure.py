@@ -7,7 +7,7 @@ import vl_convert
 
 from sourdine.core.errors import SourdineError
 from sourdine.core.figure import Figure, _packed, picture
-from sourdine.report.charts.base import Axis, Series, draw_lines
+from sourdine.report import Axis, Series, draw_lines
 
 
 def test_a_figure_becomes_a_png() -> None:

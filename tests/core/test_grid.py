@@ -12,6 +12,7 @@ from sourdine.core import grid
 from sourdine.core.distance import Distance, root_above
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.mechanisms import Laplace
+from tests.errors import refusal_of
 
 REALS = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -176,7 +177,7 @@ def test_a_distance_in_steps_counts_the_rounding() -> None:
 
 @pytest.mark.parametrize("step", [0, -1, Fraction(1, 3), 0.1, "1", True, math.nan, 2.0**-120])
 def test_a_granularity_is_a_power_of_two(step: object) -> None:
-    with pytest.raises(InvalidParameter, match="'granularity' of Laplace"):
+    with refusal_of("granularity", "Laplace"):
         grid.step("Laplace", step)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.grid import Interval
+from tests.errors import refusal_of
 
 BOUNDS = st.fractions(Fraction(-(10**6)), Fraction(10**6), max_denominator=1000)
 
@@ -79,7 +80,7 @@ def test_what_is_no_number_is_refused(values: object) -> None:
     ],
 )
 def test_bad_bounds_name_themselves(name: str, fields: dict[str, object]) -> None:
-    with pytest.raises(InvalidParameter, match=f"'{name}' of Test"):
+    with refusal_of(name, "Test"):
         declared(**fields)
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sourdine.accounting.approximate import known
+from sourdine.accounting import known
 from sourdine.core.distributions import GaussianLaw, LossDistribution, pure_law
 from sourdine.core.loss import LeakyLaw
 

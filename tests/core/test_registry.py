@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import pytest
 
-from sourdine.accounting.subsampling.samplers import (
+from sourdine.accounting import (
     FixedSize,
     Poisson,
     PoissonGroup,
@@ -34,6 +34,7 @@ from sourdine.core.registry import ALIASES, TABLE, Named, class_of, first_name, 
 from sourdine.local import GRR
 from sourdine.mechanisms import Laplace
 from tests import contract
+from tests.errors import refusal_of
 from tests.mutants.mutant import Mutant
 from tests.own_mechanism import NAME, RoundedCount, Unregistered
 
@@ -221,7 +222,7 @@ def test_a_registered_mechanism_goes_through_json() -> None:
     ],
 )
 def test_a_name_of_others_has_a_domain_and_a_version(name: str) -> None:
-    with pytest.raises(InvalidParameter, match=r"'name' of register must be a domain of yours"):
+    with refusal_of("name", "register"):
         register(name)
 
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 
 from sourdine import InvalidParameter, Ledger
-from sourdine.accounting.ledger.budget import ConcentratedBudget
+from sourdine.accounting.ledger import ConcentratedBudget
 from sourdine.estimators import (
     Binner,
     LeastSquaresClassifier,

@@ -5,13 +5,11 @@ from fractions import Fraction
 from typing import Any
 
 from sourdine.core.distance import Neighbours
+from sourdine.frames import PrivacyUnit, Schema
 from sourdine.frames.joins import Join
 from sourdine.frames.output import relation_of_cells
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.tables.plan import ReleasePlan
-from sourdine.tables.privacy import NoiseChoice, Privacy
-from sourdine.tables.query import Query
+from sourdine.tables import Privacy, Query, ReleasePlan
+from sourdine.tables.privacy import NoiseChoice
 from sourdine.tables.sql import SqlTable, read_sql
 
 COLUMNS = {

@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from sourdine.audit.plans import PlanAudit, Violation, audit_plan
 from sourdine.audit.plans.engines import Workplace
-from sourdine.audit.plans.replay import PlanAudit, Violation, audit_plan
 from tests.faults.cases import UNITS, FaultCase
 from tests.faults.texts import misread
 

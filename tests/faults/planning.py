@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.frames import PrivacyUnit, source
 from sourdine.frames import joins as join
-from sourdine.frames import source
 from sourdine.frames.engines.dialect import DUCKDB, Dialect
-from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.statistics import pairs, partitions, quality, sums, totals
 from sourdine.mechanisms import TopK
 from sourdine.tables.consistent.structure import Margins

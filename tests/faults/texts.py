@@ -12,15 +12,10 @@ from typing import Any
 
 from sourdine.audit.plans.engines import ENGINES, Workplace
 from sourdine.audit.plans.walk import Walk
+from sourdine.frames import PrivacyUnit, Schema, Source, Totals, open_source
 from sourdine.frames.keys import Combination
-from sourdine.frames.opening import open_source
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.frames.source import Source
-from sourdine.frames.statistics.totals import Totals
+from sourdine.tables import Privacy, ReleasePlan
 from sourdine.tables.measurements.measurement import expect
-from sourdine.tables.plan import ReleasePlan
-from sourdine.tables.privacy import Privacy
 from sourdine.tables.scans import exact_of
 from sourdine.tables.sql import SqlTable, read_sql
 from sourdine.tables.statistics import Count, Units

@@ -11,6 +11,7 @@ from sourdine.local import GRR, OLH, OUE, NumericOracle, ProjectiveGeometry, Squ
 from sourdine.local.choose import FREQUENCY, NUMERIC, frequency_oracle, kinds, numeric_oracle
 from sourdine.local.oracle import CodeReports, FrequencyOracle, Oracle
 from tests import contract
+from tests.errors import refusal_of
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 4, 8])
@@ -60,11 +61,11 @@ def test_a_frequency_can_be_stated() -> None:
 
 
 def test_bad_questions_are_refused() -> None:
-    with pytest.raises(InvalidParameter, match="'epsilon' of choose"):
+    with refusal_of("epsilon", "choose"):
         choose(0, 5)
-    with pytest.raises(InvalidParameter, match="'categories' of choose"):
+    with refusal_of("categories", "choose"):
         choose(1, 1)
-    with pytest.raises(InvalidParameter, match="'frequency' of choose"):
+    with refusal_of("frequency", "choose"):
         choose(1, 5, frequency=1.5)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sourdine.core.errors import InvalidParameter
 from sourdine.local import Duchi, Hybrid, Piecewise, SquareWave, choose_numeric
+from tests.errors import refusal_of
 
 
 @pytest.mark.parametrize(("epsilon", "kind"), [(0.1, Duchi), (0.6, Duchi), (0.7, Hybrid), (5, Hybrid)])
@@ -26,9 +26,9 @@ def test_the_distribution_goes_to_the_square_wave() -> None:
 
 
 def test_bad_parameters_are_refused() -> None:
-    with pytest.raises(InvalidParameter, match="'epsilon'"):
+    with refusal_of("epsilon", "Duchi"):
         choose_numeric(0, lower=0, upper=1)
-    with pytest.raises(InvalidParameter, match="'upper'"):
+    with refusal_of("upper", "Duchi"):
         choose_numeric(1, lower=0, upper=0)
-    with pytest.raises(InvalidParameter, match="'distribution'"):
+    with refusal_of("distribution", "choose_numeric"):
         choose_numeric(1, lower=0, upper=1, distribution="yes")  # type: ignore[arg-type]

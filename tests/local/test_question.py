@@ -11,6 +11,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.local import GRR, Counts
 from sourdine.local.question import Question
 from sourdine.mechanisms import Laplace
+from tests.errors import refusal_of
 
 COFFEE = Question(name="coffee", oracle=GRR(epsilon=2, categories=3), labels=("a", "b", "ü"))
 
@@ -100,7 +101,7 @@ def test_format_2_hashes_names_and_format_1_those_of_version_0_1() -> None:
 
 @pytest.mark.parametrize("bad", [0, 3, True, "1", None])
 def test_another_format_is_refused(bad: int) -> None:
-    with pytest.raises(InvalidParameter, match="'format' of Question must be 1 or 2"):
+    with refusal_of("format", "Question"):
         replace(COFFEE, format=bad)
 
 

@@ -11,6 +11,7 @@ from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.mechanisms import BoundedLaplace
 from sourdine.testing import SeededBits
+from tests.errors import refusal_of
 from tests.statistics import ALARM, fit
 
 
@@ -124,7 +125,7 @@ def test_anything_is_answered_inside_the_range() -> None:
     [("scale", {"scale": 2.0**42}), ("scale", {"scale": 2.0**-20}), ("cells", {"cells": 2**28 + 1})],
 )
 def test_bad_parameters_name_themselves(name: str, fields: dict[str, object]) -> None:
-    with pytest.raises(InvalidParameter, match=f"'{name}' of BoundedLaplace"):
+    with refusal_of(name, "BoundedLaplace"):
         BoundedLaplace(**{"scale": 1, "lower": 0, "upper": 1, "cells": 10} | fields)  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="'sensitivity' of BoundedLaplace"):
+    with refusal_of("sensitivity", "BoundedLaplace"):
         BoundedLaplace.calibrated(epsilon=1, lower=0, upper=1, cells=10, sensitivity=0)

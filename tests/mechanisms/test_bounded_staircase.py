@@ -10,6 +10,7 @@ from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.mechanisms import BoundedLaplace, BoundedStaircase, Staircase
 from sourdine.testing import SeededBits
+from tests.errors import refusal_of
 from tests.statistics import ALARM, fit
 
 
@@ -145,7 +146,7 @@ def test_anything_is_answered_inside_the_range() -> None:
 )
 def test_bad_parameters_name_themselves(name: str, fields: dict[str, object]) -> None:
     good = {"drop": 1, "lower": 0, "upper": 1, "cells": 10, "period": 5, "inner": 2}
-    with pytest.raises(InvalidParameter, match=f"'{name}' of BoundedStaircase"):
+    with refusal_of(name, "BoundedStaircase"):
         BoundedStaircase(**good | fields)  # type: ignore[arg-type]
     for bad in ({"epsilon": 0}, {"sensitivity": -1}):
         with pytest.raises(InvalidParameter, match="of BoundedStaircase"):

@@ -12,6 +12,7 @@ from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.mechanisms import CorrelatedGaussian, CorrelatedLaplace, NoiseCorrelation
 from sourdine.mechanisms.correlation import Participation, PowerMatrix, TreeMatrix
 from sourdine.testing import SeededBits
+from tests.errors import refusal_of
 from tests.series_laws import matrix_of
 
 WEEKS = CorrelatedGaussian(sigma=2000, periods=52, correlation=NoiseCorrelation.POWER)
@@ -125,7 +126,7 @@ def test_a_triangle_that_is_none_is_refused(triangle: tuple[int, ...], reason: s
 def test_a_triangle_goes_with_a_dense_correlation_alone() -> None:
     with pytest.raises(InvalidParameter, match="be empty"):
         CorrelatedGaussian(sigma=9, periods=2, correlation=NoiseCorrelation.POWER, triangle=(1, 1, 1))
-    with pytest.raises(InvalidParameter, match="'times'"):
+    with refusal_of("times", "Participation"):
         CorrelatedGaussian(sigma=9, periods=2, correlation=NoiseCorrelation.POWER, shared=True, times=2)
 
 

@@ -7,13 +7,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from sourdine.accounting.transforms import group_distance
+from sourdine.accounting import group_distance
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import KeyNoise, PartitionThreshold
 from sourdine.testing import SeededBits
 from tests.choice_laws import key_threshold as law_of
+from tests.errors import refusal_of
 
 ONE = Distance.linf(1)
 EPSILONS = np.linspace(0, 3, 7)
@@ -169,7 +170,7 @@ def test_the_error_is_how_far_a_count_must_lie_from_the_threshold(mechanism: Par
     ],
 )
 def test_what_is_declared_wrongly_is_named(given: dict[str, object], named: str) -> None:
-    with pytest.raises(InvalidParameter, match=f"'{named}'"):
+    with refusal_of(named):
         PartitionThreshold.within(**given)  # type: ignore[arg-type]
 
 

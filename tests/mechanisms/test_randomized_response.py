@@ -8,8 +8,7 @@ import pytest
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.mechanisms import KaryResponse, TwoCoins, Warner
-from sourdine.mechanisms.randomized_response import BinaryResponse, Response
+from sourdine.mechanisms import BinaryResponse, KaryResponse, Response, TwoCoins, Warner
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.choice_laws import kary_response, two_coins, warner
 from tests.statistics import ALARM, fit

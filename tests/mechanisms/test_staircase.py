@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.errors import UnsupportedLoss
 from sourdine.mechanisms import Staircase
 from sourdine.testing import SeededBits
+from tests.errors import refusal_of
 from tests.statistics import ALARM, fit
 
 
@@ -148,7 +149,7 @@ def test_the_error_of_reals_covers_their_rounding() -> None:
     ],
 )
 def test_bad_parameters_name_themselves(name: str, fields: dict[str, object]) -> None:
-    with pytest.raises(InvalidParameter, match=f"'{name}' of Staircase"):
+    with refusal_of(name, "Staircase"):
         Staircase(**{"epsilon": 1, "inner": 1} | fields)  # type: ignore[arg-type]
 
 

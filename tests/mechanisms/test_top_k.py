@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sourdine.core.distance import Distance
-from sourdine.core.errors import InvalidParameter
 from sourdine.mechanisms import TopK
 from sourdine.testing import SeededBits
 from tests.choice_laws import top_k as law_of
+from tests.errors import refusal_of
 from tests.statistics import ALARM, fit
 
 
@@ -100,5 +100,5 @@ def test_within_keeps_to_a_rho() -> None:
     ],
 )
 def test_what_is_declared_wrongly_is_named(given: dict[str, object], named: str) -> None:
-    with pytest.raises(InvalidParameter, match=f"'{named}'"):
+    with refusal_of(named):
         TopK.within(**given)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import Bits
-from sourdine.mechanisms.selection import Exponential, PermuteAndFlip
+from sourdine.mechanisms import Exponential, PermuteAndFlip
 from tests.mutants.mutant import Mutant
 
 _EPSILON = Fraction(1)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
-from sourdine.mechanisms.partition_selection import PartitionThreshold
+from sourdine.mechanisms import PartitionThreshold
 from sourdine.mechanisms.sparse_vector import bits_to_integer
 from tests.mutants.mutant import Mutant
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.audit.examination import SAMPLES, Verdict, examine
+from sourdine.audit import Verdict, examine
+from sourdine.audit.examination import SAMPLES
 from sourdine.audit.lower_bound import FALSE_ALARM
 from sourdine.core.distance import Distance
 from sourdine.core.loss import PrivacyLoss

@@ -12,8 +12,7 @@ from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
-from sourdine.mechanisms import Exponential, Gaussian, KaryResponse, Laplace
-from sourdine.mechanisms.partition_selection import PartitionThreshold
+from sourdine.mechanisms import Exponential, Gaussian, KaryResponse, Laplace, PartitionThreshold
 from sourdine.mechanisms.sparse_vector import bits_to_integer
 from tests.mutants.mutant import Mutant
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
-from sourdine.mechanisms.correlated import CorrelatedGaussian, CorrelatedNoise
+from sourdine.mechanisms import CorrelatedGaussian, CorrelatedNoise
 from tests.mutants.mutant import Mutant
 
 

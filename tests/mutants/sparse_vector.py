@@ -12,7 +12,7 @@ from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
-from sourdine.mechanisms.sparse_vector import AboveThreshold, SparseVector
+from sourdine.mechanisms import AboveThreshold, SparseVector
 from tests.mutants.mutant import Mutant
 
 _EPSILON = Fraction(2)

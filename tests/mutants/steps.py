@@ -11,10 +11,7 @@ from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
-from sourdine.mechanisms.bounded_laplace import BoundedLaplace
-from sourdine.mechanisms.bounded_staircase import BoundedStaircase
-from sourdine.mechanisms.staircase import Staircase
-from sourdine.mechanisms.truncated_geometric import TruncatedGeometric
+from sourdine.mechanisms import BoundedLaplace, BoundedStaircase, Staircase, TruncatedGeometric
 from tests.mutants.mutant import Mutant
 
 _STAIRS = Staircase(epsilon=Fraction(1), inner=2, sensitivity=Fraction(5))

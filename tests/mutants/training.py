@@ -17,12 +17,10 @@ from torch import Tensor, nn
 
 from sourdine.audit.training import TrainingAudit, audit_training, trace
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.learning import TrainingPlan
-from sourdine.learning.data.batches import Batches, FixedBatches, Indices, PoissonBatches, shuffled
+from sourdine.learning import Clipping, FixedBatches, Flat, PoissonBatches, Step, TrainingPlan
+from sourdine.learning.data.batches import Batches, Indices, shuffled
 from sourdine.learning.data.trees import Tree, count_of
-from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.running.run import Run
-from sourdine.learning.step import Step
 
 _LOOSE = 10.0
 

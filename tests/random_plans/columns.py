@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from sourdine.frames import Schema
 from sourdine.frames.joins import Join
 from sourdine.frames.output import relation_of_cells
-from sourdine.frames.schema import Schema
 
 NUMBERS: tuple[dict[str, Any], ...] = (
     {"type": "integer", "lower": 0, "upper": 1},

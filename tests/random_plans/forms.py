@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sourdine.audit.plans.cells import Dice
-from sourdine.frames.columns import Category, Integer, Real
+from sourdine.frames import Category, Integer, Real, Schema
 from sourdine.frames.expression import literal, quoted
-from sourdine.frames.schema import Schema
 from sourdine.frames.times.dates import Date, Datetime
 
 _CONSTANTS = (0, 1, -2, 0.5, 7)

@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 from sourdine.audit.plans.cells import Dice
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames import PrivacyUnit, Schema
 from sourdine.frames.expressions import read_expression
 from sourdine.frames.mock import mock_source
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
 from sourdine.frames.times.dates import Date, Datetime
-from sourdine.tables.plan import ReleasePlan
-from sourdine.tables.privacy import NoiseChoice, Privacy
-from sourdine.tables.query import Query
+from sourdine.tables import Privacy, Query, ReleasePlan
+from sourdine.tables.privacy import NoiseChoice
 from sourdine.tables.release import check_source
 from sourdine.tables.sql import SqlTable, read_block
 from sourdine.tables.statistics import STATISTICS

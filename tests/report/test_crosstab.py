@@ -3,10 +3,10 @@
 import numpy as np
 
 from sourdine.frames.keys import Keys
+from sourdine.report import Page, Section
 from sourdine.report.crosstab import cross_table
 from sourdine.report.pages.release import fitting_crosstab
-from sourdine.report.view import Page, Section
-from sourdine.tables.answers.answer import Answer
+from sourdine.tables import Answer
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.crosstabs import crosstab_of
 

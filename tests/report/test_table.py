@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sourdine.accounting.accountant import Bracket
+from sourdine.accounting import Bracket
 from sourdine.core.errors import InvalidParameter
 from sourdine.report import TextTable
 from sourdine.report.view import show

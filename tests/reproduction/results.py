@@ -4,7 +4,7 @@ import csv
 from decimal import Decimal
 from pathlib import Path
 
-from sourdine.accounting.accountant import Bracket
+from sourdine.accounting import Bracket
 from sourdine.report import TextTable
 from sourdine_reproduction import ClaimVerdict, Result
 

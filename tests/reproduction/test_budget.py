@@ -3,7 +3,7 @@ import math
 import mpmath
 import pytest
 
-from sourdine.accounting.accountant import Bracket
+from sourdine.accounting import Bracket
 from sourdine_reproduction import Result, Settings, Standing, find_experiments
 from tests.reproduction.results import table, told, verdict, written
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.accounting.accountant import Bracket
+from sourdine.accounting import Bracket
 from sourdine.core.codec import decoded, encoded
 from sourdine.core.figure import Figure
-from sourdine.report.view import Section, TextTable
+from sourdine.report import Section, TextTable
 from sourdine_reproduction import Experiment, Result, Settings, Standing, answer, cache, judge
 from sourdine_reproduction.cache import FOLDER, forget, run_or_read
 

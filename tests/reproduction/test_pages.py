@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from sourdine.report.view import Section
+from sourdine.report import Section
 from sourdine_reproduction import Result, Settings, Standing, answer, judge
 from sourdine_reproduction.errors import ERRORS, Effect, errors
 from sourdine_reproduction.pages import by_source, contents, source_page, write_pages

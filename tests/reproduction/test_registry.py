@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.core.errors import InvalidParameter
 from sourdine.report import Section, TextTable
 from sourdine_reproduction import (
     Result,
@@ -15,6 +14,7 @@ from sourdine_reproduction import (
     judge,
     registry,
 )
+from tests.errors import refusal_of
 
 
 def result() -> Result:
@@ -37,7 +37,7 @@ def test_a_name_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def mine(settings: Settings) -> Result:
         return result()
 
-    with pytest.raises(InvalidParameter, match=r"The 'name' of experiment must be new\. Got 'budget'"):
+    with refusal_of("name", "experiment"):
         experiment("budget", "Another")(mine)
     toy = experiment("toy", "A toy")(mine)
     assert find_experiments()["toy"] is toy

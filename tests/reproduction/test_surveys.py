@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 from sourdine.core.figure import Figure
-from sourdine.local.surveys.design import Survey
+from sourdine.local import Survey
 from sourdine.mechanisms import OneCoin, TwoCoins, Warner
 from sourdine_reproduction import Result, Settings, Standing, find_experiments
 from sourdine_reproduction.surveys import coins, endpoint, queries

@@ -15,6 +15,7 @@ from sourdine.frames import PrivacyUnit
 from sourdine.tables import Table, find_bounds
 from sourdine.tables.bounds import LADDERS, BoundsPlan, _bounds_of, open_column
 from sourdine.testing import SeededBits
+from tests.errors import refusal_of
 from tests.frames.every_engine import ALL_ENGINES, ENGINES
 
 
@@ -177,7 +178,7 @@ def test_of_too_few_by_declaration_nothing_is_paid(tmp_path: Path) -> None:
     with ledger(tmp_path) as book:
         with pytest.raises(InvalidParameter, match=r"about 400 records\. Nothing was spent"):
             Table.find_bounds(table, "pay", unit="person", epsilon=1, ledger=book, size=400)
-        with pytest.raises(InvalidParameter, match="'size' of bounds"):
+        with refusal_of("size", "bounds"):
             Table.find_bounds(table, "pay", unit="person", epsilon=1, ledger=book, size=0)
         assert book.status().spent == 0
         enough = BoundsPlan(column="pay", epsilon=Fraction(1)).enough

@@ -12,6 +12,7 @@ from sourdine.accounting.dpsgd import cost as cost_module
 from sourdine.accounting.dpsgd.cost import loss_of_training
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from tests.errors import refusal_of
 
 RUN = Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=15)
 
@@ -109,7 +110,7 @@ def test_the_assumptions_are_told() -> None:
 @pytest.mark.parametrize("delta", [0, 1, -0.1, math.nan])
 def test_a_wrong_delta_is_one_sentence(delta: float) -> None:
     for cost in (lambda: cost_of_training(RUN, delta), lambda: cost_of_steps(1.0, 0.01, 10, delta)):
-        with pytest.raises(InvalidParameter, match="The 'delta' of training must be"):
+        with refusal_of("delta", "training"):
             cost()
 
 

@@ -10,6 +10,7 @@ from sourdine.accounting.dpsgd.sweep import dpsgd_epsilons
 from sourdine.accounting.dpsgd.training import dpsgd_epsilon
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from tests.errors import refusal_of
 
 WIDTH = 1e-3
 
@@ -139,7 +140,7 @@ def test_numbers_of_other_libraries_are_numbers() -> None:
 )
 def test_errors_name_the_parameter(name: str, bad: object) -> None:
     good = {"noise_multipliers": 1.0, "sampling_rates": 0.1, "steps": 10, "deltas": 1e-5}
-    with pytest.raises(InvalidParameter, match=f"'{name}' of dpsgd_epsilons"):
+    with refusal_of(name, "dpsgd_epsilons"):
         dpsgd_epsilons(**(good | {name: bad}))  # type: ignore[arg-type]
 
 

@@ -13,8 +13,8 @@ from sourdine.accounting.explain.curve import Curve
 from sourdine.accounting.pld.accountant import PLD
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw
-from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import PrivacyLoss
+from tests.errors import refusal_of
 
 RATES = np.array([0.0, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0])
 
@@ -214,11 +214,11 @@ def test_precision_is_bayes_rule() -> None:
 
 def test_bad_parameters_name_themselves() -> None:
     curve = Curve.of_loss(PrivacyLoss.pure(1.0))
-    with pytest.raises(InvalidParameter, match="'false_positives'"):
+    with refusal_of("false_positives", "true_positives"):
         curve.true_positives([0.5, 1.5])
-    with pytest.raises(InvalidParameter, match="'prior'"):
+    with refusal_of("prior", "accuracy"):
         curve.accuracy(2)
-    with pytest.raises(InvalidParameter, match="'chance'"):
+    with refusal_of("chance", "reach"):
         curve.reach(-1)
-    with pytest.raises(InvalidParameter, match="'mean'"):
+    with refusal_of("mean", "expected"):
         curve.expected(3, 2)

@@ -19,6 +19,7 @@ from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, 
 from sourdine.mechanisms import Gaussian, Laplace, PartitionThreshold, RoundedGaussian
 from tests.accounting.ledger.adversary import most_delta, question
 from tests.accounting.ledger.files import rewrite
+from tests.errors import refusal_of
 
 DELTA = 1e-5
 RUN = Spend(  # 200 steps of DP-SGD at rate 1/50, noise solved for (3, 1e-5)
@@ -135,7 +136,7 @@ def test_composition_goes_with_epsilon_and_delta(tmp_path: Path) -> None:
             Ledger.create(tmp_path / "a", composition="basic", **budget)
     with pytest.raises(InvalidParameter, match="one of zcdp, basic"):
         Ledger.create(tmp_path / "a", epsilon=1, delta=1e-6, composition="pld")
-    with pytest.raises(InvalidParameter, match="delta"):
+    with refusal_of("delta", "Ledger"):
         Terms(budget=BasicBudget(limit=3), unit="person", neighbours=Neighbours.ADD_REMOVE)
 
 

@@ -21,6 +21,7 @@ from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, 
 from sourdine.mechanisms import Gaussian, Geometric, Laplace
 from tests.accounting.ledger.files import behind
 from tests.campaigns.ledger.crash import torment
+from tests.errors import refusal_of
 
 
 def terms(limit: Fraction | int = 1, **others: object) -> Terms:
@@ -309,7 +310,7 @@ def test_a_full_disk_spends_nothing(path: Path) -> None:
 @pytest.mark.parametrize("bad", ["", "   ", "x" * 2000, None, 5])
 def test_a_purpose_is_a_short_text(path: Path, bad: str) -> None:
     ledger = Ledger.create(path, terms(1))
-    with pytest.raises(InvalidParameter, match="'purpose' of Ledger"):
+    with refusal_of("purpose", "Ledger"):
         ledger.charge(spend(Fraction(1, 2)), purpose=bad)
     assert ledger.status().spent == 0
 
@@ -332,7 +333,7 @@ def test_bad_terms_are_refused(others: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("limit", [0, -1, math.nan, "1"])
 def test_a_bad_limit_is_refused(limit: object) -> None:
-    with pytest.raises(InvalidParameter, match="'limit' of PureBudget"):
+    with refusal_of("limit", "PureBudget"):
         PureBudget(limit=limit)  # type: ignore[arg-type]
 
 

@@ -19,9 +19,10 @@ from sourdine.accounting.release import Release
 from sourdine.accounting.spend import DisjointPart, Spend
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, SourdineError, UnsupportedLoss
+from sourdine.core.errors import BudgetExceeded, LedgerError, SourdineError, UnsupportedLoss
 from sourdine.mechanisms import Gaussian, PartitionThreshold
 from tests.accounting.ledger.files import rewrite
+from tests.errors import refusal_of
 
 SELECTION_DELTA = Fraction(1, 10**6)
 CONCENTRATED = ConcentratedBudget(limit=1)
@@ -121,14 +122,14 @@ def test_a_divergence_ledger_keeps_one_too(path: Path) -> None:
 
 @pytest.mark.parametrize("selection_delta", [0, -1, 2e-6, 1, "half", math.nan])
 def test_a_selection_delta_lies_below_delta(selection_delta: object) -> None:
-    with pytest.raises(InvalidParameter, match="'selection_delta'"):
+    with refusal_of("selection_delta", "Ledger"):
         terms(selection_delta=selection_delta)
 
 
 def test_a_pure_selection_delta_may_be_all_of_delta_and_no_more() -> None:
     pure = PureBudget(limit=1)
     assert terms(budget=pure, selection_delta=2e-6).rest == 0
-    with pytest.raises(InvalidParameter, match="'selection_delta'"):
+    with refusal_of("selection_delta", "Ledger"):
         terms(budget=pure, selection_delta=3e-6)
 
 

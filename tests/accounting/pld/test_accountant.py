@@ -16,9 +16,10 @@ from sourdine.accounting.pld.accountant import PLD, PldCost
 from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
-from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian, KaryResponse, Laplace
+from tests.errors import refusal_of
 
 
 def many(loss: PrivacyLoss, count: int) -> PldCost:
@@ -186,7 +187,7 @@ def test_delta_and_epsilon_are_inverse() -> None:
 def test_pure_losses_cost_their_sum_at_delta_zero() -> None:
     cost = many(Laplace(scale=2).loss(Distance.l1(1)), 3)
     assert PLD().epsilon(cost, 0) == Bracket(0.0, 1.5)
-    with pytest.raises(InvalidParameter, match="'delta' of PLD must be above 0"):
+    with refusal_of("delta", "PLD"):
         PLD().epsilon(many(gaussian(1.0), 2), 0)
 
 
@@ -227,13 +228,13 @@ def test_relations_do_not_mix() -> None:
 
 @pytest.mark.parametrize("delta", [-1e-9, 1, 1.5, math.nan, "small"])
 def test_a_bad_delta_is_refused(delta: float) -> None:
-    with pytest.raises(InvalidParameter, match="'delta' of PLD"):
+    with refusal_of("delta", "PLD"):
         PLD().epsilon(many(gaussian(1.0), 1), delta)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, True])
 def test_a_bad_count_is_refused(count: int) -> None:
-    with pytest.raises(InvalidParameter, match="'count' of PLD"):
+    with refusal_of("count", "PLD"):
         PLD().repeat(PLD().lift(gaussian(1.0)), count)
 
 

@@ -39,6 +39,7 @@ from sourdine.core.distributions import (
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import BoundedRangeLaw, PrivacyLoss
 from sourdine.mechanisms import Gaussian
+from tests.errors import refusal_of
 
 ADD_REMOVE = Neighbours.ADD_REMOVE
 ORDERS = np.array([1.01, 1.3, 2.0, 2.5, 5.0, 17.3, 64.0])
@@ -300,7 +301,7 @@ def test_a_group_under_sampling_keeps_no_moments_it_cannot_prove() -> None:
 
 @pytest.mark.parametrize("orders", [(), (1.0,), (0.5, 2), (math.inf,), ("two",)])
 def test_bad_orders_are_refused(orders: tuple[float, ...]) -> None:
-    with pytest.raises(InvalidParameter, match="'orders' of Renyi must"):
+    with refusal_of("orders", "Renyi"):
         Renyi(orders=orders)
 
 

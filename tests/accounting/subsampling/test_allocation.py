@@ -11,8 +11,9 @@ from sourdine.accounting.subsampling.allocation import AllocatedLaw, Direction
 from sourdine.accounting.subsampling.allocation_sum import mean_of_ratios
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import Floats, GaussianLaw, pure_law
-from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
+from tests.errors import refusal_of
 
 ADD_REMOVE = Neighbours.ADD_REMOVE
 
@@ -139,7 +140,7 @@ def test_what_is_not_known_is_refused() -> None:
         random_allocation(normal(1.0, Neighbours.REPLACE), 10)
     with pytest.raises(UnsupportedLoss, match="continuous Gaussian noise only"):
         random_allocation(PrivacyLoss.symmetric(pure_law(1.0), neighbours=ADD_REMOVE), 10)
-    with pytest.raises(InvalidParameter, match="'batches' of random_allocation"):
+    with refusal_of("batches", "random_allocation"):
         random_allocation(normal(1.0), 0)
 
 

@@ -13,10 +13,11 @@ from sourdine.accounting.rdp.moments import log_moments
 from sourdine.accounting.subsampling.mixture import MixtureLaw, drawn_of
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw, pure_law
-from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian, Laplace
 from tests.accounting.profiles import Density, gaussian_delta, integrated, normal_mixture
+from tests.errors import refusal_of
 
 ADD_REMOVE, REPLACE, ZERO_OUT = Neighbours.ADD_REMOVE, Neighbours.REPLACE, Neighbours.ZERO_OUT
 EPSILONS = [-1.5, -0.3, -0.01, 0.0, 0.02, 0.3, 1.0, 2.5]
@@ -255,7 +256,7 @@ def test_what_is_not_known_is_refused() -> None:
     with pytest.raises(UnsupportedLoss, match="add-remove and zero-out neighbours"):
         poisson_group(normal(1.0, REPLACE), 0.1, 2)
     for alone in (0, 1.5, -1):
-        with pytest.raises(InvalidParameter, match="'alone' of poisson_replace"):
+        with refusal_of("alone", "poisson_replace"):
             poisson_replace(normal(1.0, REPLACE), 0.1, alone)
-    with pytest.raises(InvalidParameter, match="'group' of poisson_group"):
+    with refusal_of("group", "poisson_group"):
         poisson_group(normal(1.0), 0.1, 101)

@@ -18,10 +18,11 @@ from sourdine.core.distributions import (
     RhoLaw,
     pure_law,
 )
-from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Laplace
 from tests.accounting.profiles import hockey_stick, integrated, normal_mixture
+from tests.errors import refusal_of
 
 EPSILONS = [-1.5, -0.3, -0.01, 0.0, 0.02, 0.3, 1.0, 2.5]
 
@@ -116,7 +117,7 @@ def test_a_smaller_rate_costs_less_and_a_rate_of_one_changes_nothing() -> None:
 
 @pytest.mark.parametrize("rate", [0, -0.1, 1.01, math.nan, "half"])
 def test_a_bad_rate_is_refused(rate: float) -> None:
-    with pytest.raises(InvalidParameter, match="'sampling_rate' of poisson must"):
+    with refusal_of("sampling_rate", "poisson"):
         poisson(PrivacyLoss.pure(1), rate)
 
 

@@ -5,6 +5,7 @@ import torch
 from sourdine.audit.training.canaries import Canaries, WithCanaries, pixel_canaries
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.data.examples import Tensors
+from tests.errors import refusal_of
 
 
 def test_no_two_are_alike_however_many_fit() -> None:
@@ -13,7 +14,7 @@ def test_no_two_are_alike_however_many_fit() -> None:
     assert (made.inputs.flatten(1) != 0).sum(1).tolist() == [1] * 24
     pairs = {(int(x.flatten().argmax()), int(y)) for x, y in zip(made.inputs, made.targets, strict=True)}
     assert len(pairs) == 24
-    with pytest.raises(InvalidParameter, match="'count' of pixel_canaries must lie between 2 and 24"):
+    with refusal_of("count", "pixel_canaries"):
         pixel_canaries((2, 3), 4, 25)
 
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives import serialization
 
-from sourdine.accounting.certificate.keys import SigningKey
+from sourdine.accounting.certificate import SigningKey
 from sourdine.collector.announcement import Announcement, SignedAnnouncement
 from sourdine.collector.period import KeptPeriod, today
 from sourdine.collector.processes import listen
 from sourdine.collector.tokens.blind import new_key, public_text
-from sourdine.local.question import Question
+from sourdine.local import Question
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess

@@ -16,8 +16,8 @@ from itertools import count
 from pathlib import Path
 
 from benchmarks.servers import Server
+from sourdine.accounting import Spend
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
-from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import BudgetExceeded
 from sourdine.mechanisms import Geometric

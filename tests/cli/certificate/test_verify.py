@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cryptography.exceptions import InvalidSignature
 
-from sourdine.accounting.certificate.files import Deviance
+from sourdine.accounting.certificate import Deviance
 from tests.cli.certificate.release_case import SignedRelease, build_signed
 from tests.cli.table_case import run
 from tests.documents import ROOT, blocks

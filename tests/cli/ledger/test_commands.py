@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from sourdine.accounting import DisjointPart, Spend
 from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.release import Release
-from sourdine.accounting.spend import DisjointPart, Spend
 from sourdine.cli import app
 from sourdine.core.distance import Distance
 from sourdine.mechanisms import Geometric

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from sourdine.accounting import Spend
 from sourdine.accounting.ledger import Ledger
-from sourdine.accounting.spend import Spend
 from sourdine.cli import app
 from sourdine.core.distance import Distance
 from sourdine.mechanisms import Geometric

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from sourdine.accounting import Spend
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.release import Release
-from sourdine.accounting.spend import Spend
 from sourdine.cli import app
 from sourdine.core.distance import Distance
 from sourdine.mechanisms import PartitionThreshold

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.accounting.shuffling.clones import shuffle_model
+from sourdine.accounting import shuffle_model
 from sourdine.local import GRR, CentralComparison
 from sourdine.local.shuffle import amplified
 from tests.cli.table_case import run

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from sourdine.cli.shared.parse import decimal, number
 from sourdine.core.errors import InvalidParameter
+from tests.errors import refusal_of
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def test_reads_numbers_exactly(text: str, value: Fraction) -> None:
     "text", ["", "abc", "nan", "inf", "-inf", "1/0", "0x10", "1e99999999999", "9" * 60, "1_0", "1 2", "²"]
 )
 def test_refuses_what_is_no_finite_number(text: str) -> None:
-    with pytest.raises(InvalidParameter, match=r"The 'epsilon' of demo must be a finite number\. Got"):
+    with refusal_of("epsilon", "demo"):
         number("demo", "epsilon", text, 0, 10**100)
 
 

@@ -6,7 +6,7 @@ from sourdine.cli.anonymity.options import bar
 from sourdine.cli.shared import show
 from sourdine.cli.train.progress import training_bar
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.result import Progress
+from sourdine.learning import Progress
 
 
 def test_a_place_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from sourdine.cli.train.model import ModelOptions
 from sourdine.cli.train.progress import sweep_bar
 from sourdine.cli.train.sweep_report import cost_words
 from sourdine.core.distance import Neighbours
-from sourdine.learning.result import Progress
+from sourdine.learning import Progress
 from sourdine.learning.sweep.run import Swept
 from sourdine.learning.sweep.settings import Sweep, product
 from tests.learning.idx_files import write_digits

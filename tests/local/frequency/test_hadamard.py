@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.table import WeightTerms
 from sourdine.local import HadamardResponse
 from sourdine.local.frequency import hadamard as module
 from sourdine.testing import SeededBits
 from tests import code_laws
+from tests.errors import refusal_of
 
 
 @pytest.mark.parametrize(("categories", "blocks"), [(3, 1), (7, 1), (8, 1), (6, 2), (7, 3), (5, 5)])
@@ -99,5 +99,5 @@ def test_the_forecast_error_holds_for_all_people_in_one_block(epsilon: int, bloc
 
 @pytest.mark.parametrize("blocks", [-1, 11, 2.5])
 def test_blocks_beyond_the_categories_are_refused(blocks: int) -> None:
-    with pytest.raises(InvalidParameter, match="'blocks' of HadamardResponse"):
+    with refusal_of("blocks", "HadamardResponse"):
         HadamardResponse(epsilon=1, categories=10, blocks=blocks)

@@ -13,6 +13,7 @@ from sourdine.local import OLH
 from sourdine.local.frequency import hashing as module
 from sourdine.testing import SeededBits
 from tests import code_laws
+from tests.errors import refusal_of
 
 
 @pytest.mark.parametrize(("groups", "digits"), [(2, 4), (3, 3), (4, 2), (5, 2), (8, 2), (9, 2)])
@@ -62,7 +63,7 @@ def test_four_groups_are_within_a_hundredth_of_the_best_there_could_be() -> None
 
 @pytest.mark.parametrize("groups", [1, 6, 12, 513, -2, 2.5])
 def test_groups_that_are_no_field_are_refused(groups: int) -> None:
-    with pytest.raises(InvalidParameter, match="'groups' of OLH"):
+    with refusal_of("groups", "OLH"):
         OLH(epsilon=1, categories=10, groups=groups)
 
 

@@ -12,6 +12,7 @@ from sourdine.core.randomness import exact
 from sourdine.local import ProjectiveGeometry
 from sourdine.testing import SeededBits
 from tests import code_laws
+from tests.errors import refusal_of
 
 
 @pytest.mark.parametrize(("order", "coordinates"), [(2, 4), (3, 2), (3, 3), (4, 3), (5, 3), (8, 2), (9, 2)])
@@ -86,7 +87,7 @@ def test_few_categories_make_it_k_ary_response() -> None:
 
 @pytest.mark.parametrize("order", [1, 6, 10, 600, -3, 2.5])
 def test_orders_of_no_field_are_refused(order: int) -> None:
-    with pytest.raises(InvalidParameter, match="'order' of ProjectiveGeometry"):
+    with refusal_of("order", "ProjectiveGeometry"):
         ProjectiveGeometry(epsilon=1, categories=10, order=order)
 
 

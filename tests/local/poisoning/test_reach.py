@@ -26,6 +26,7 @@ from sourdine.local.poisoning import attackers_reach
 from sourdine.local.poisoning.reach import report_range
 from sourdine.local.rappor import BasicRappor
 from sourdine.testing import SeededBits
+from tests.errors import refusal_of
 
 ORACLES: list[Oracle] = [
     GRR(epsilon=1, categories=5),
@@ -128,7 +129,7 @@ def test_shares_that_are_none_are_refused() -> None:
     oracle = GRR(epsilon=1, categories=3)
     estimate = oracle.estimate(oracle.tally(np.array([0, 1, 2])))
     for share in (-0.1, 0.6, float("nan")):
-        with pytest.raises(InvalidParameter, match="'share' of attackers_reach"):
+        with refusal_of("share", "attackers_reach"):
             attackers_reach(oracle, estimate, share)
     none = attackers_reach(oracle, estimate, 0)
     assert (none.lower == estimate.lower).all()

@@ -29,6 +29,7 @@ from sourdine.local.rappor.decode.likelihood import likelihoods, unlisted
 from sourdine.local.rappor.decode.mixture import most_likely, spreads
 from sourdine.local.rappor.decode.regression import Equations, sandwich, select, solve_bounded
 from sourdine.testing import SeededBits
+from tests.errors import refusal_of
 from tests.rappor_laws import bloom, filter_law
 
 WORDS = [f"v{i}" for i in range(30)]
@@ -192,7 +193,7 @@ def test_non_negative_shares_are_closer_and_resampling_tells_how_close() -> None
         spread.append(decoding.errors)
     assert np.mean(np.square(bound)) < 0.9 * np.mean(np.square(free))
     assert np.mean(spread) == pytest.approx(np.std(bound, axis=0, ddof=1).mean(), rel=0.25)
-    with pytest.raises(InvalidParameter, match="'rounds'"):
+    with refusal_of("rounds", "decode_nonnegative"):
         decode_nonnegative(found, candidates, rounds=1)
 
 

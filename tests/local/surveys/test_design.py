@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from sourdine.core.distance import Distance
-from sourdine.core.errors import InvalidParameter
 from sourdine.local import GRR, Survey, best_survey
 from sourdine.mechanisms import OneCoin, TwoCoins, Warner
 from sourdine.mechanisms.randomized_response import Channel
 from sourdine.testing import SeededBits
+from tests.errors import refusal_of
 
 designs = st.tuples(st.floats(0.02, 0.98), st.floats(0.02, 0.98)).filter(
     lambda pair: pair[0] > pair[1] + 0.01
@@ -179,5 +179,5 @@ def test_intervals_cover(drawn: bool) -> None:
     ],
 )
 def test_bad_parameters_name_themselves(call: object, name: str) -> None:
-    with pytest.raises(InvalidParameter, match=f"'{name}'"):
+    with refusal_of(name):
         call()  # type: ignore[operator]

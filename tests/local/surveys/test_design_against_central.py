@@ -4,9 +4,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sourdine.core.errors import InvalidParameter
 from sourdine.local.surveys.design import CentralComparison, best_survey
 from sourdine.testing import SeededBits
+from tests.errors import refusal_of
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(5)])
@@ -34,5 +34,5 @@ def test_both_variances_are_those_of_the_samplers() -> None:
 
 @pytest.mark.parametrize("bad", [{"epsilon": 0}, {"people": 0}, {"share": 1.5}])
 def test_bad_parameters_name_themselves(bad: dict[str, float]) -> None:
-    with pytest.raises(InvalidParameter, match=f"'{next(iter(bad))}'"):
+    with refusal_of(next(iter(bad)), "CentralComparison"):
         CentralComparison(**{"epsilon": 1, "people": 10, **bad})  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from sourdine.local import LocalCrowd, QueryPlan
 from sourdine.local.surveys.design import best_survey
 from sourdine.local.surveys.statistical_query import TolerantOracle, best_each, count_yes
 from sourdine.testing import SeededBits
+from tests.errors import refusal_of
 
 TEN = np.arange(20_000) % 10
 
@@ -149,19 +150,19 @@ def test_how_many_queries_everyone_should_answer() -> None:
     "bad", [{"epsilon": 0}, {"queries": 0}, {"tolerance": 0}, {"confidence": 1}, {"each": 4}, {"each": 0}]
 )
 def test_bad_plans_name_their_parameter(bad: dict[str, float]) -> None:
-    with pytest.raises(InvalidParameter, match=f"'{next(iter(bad))}'"):
+    with refusal_of(next(iter(bad)), "QueryPlan"):
         QueryPlan(**{"epsilon": 1, "queries": 3, "tolerance": 0.1, **bad})  # type: ignore[arg-type]
 
 
 def test_bad_calls_name_their_parameter() -> None:
     plan = QueryPlan(epsilon=Fraction(1), queries=3, tolerance=0.1)
-    with pytest.raises(InvalidParameter, match="'queries'"):
+    with refusal_of("queries", "QueryPlan.answer"):
         plan.answer([lambda x: x], TEN)
-    with pytest.raises(InvalidParameter, match="'values'"):
+    with refusal_of("values", "QueryPlan.answer"):
         plan.answer([lambda x: x] * 3, TEN[:2])
-    with pytest.raises(InvalidParameter, match="'group'"):
+    with refusal_of("group", "LocalCrowd"):
         LocalCrowd(TEN, epsilon=1, group=0)
-    with pytest.raises(InvalidParameter, match="'lean'"):
+    with refusal_of("lean", "TolerantOracle"):
         TolerantOracle(TEN, tolerance=0.1, lean=2)
-    with pytest.raises(InvalidParameter, match="'queries'"):
+    with refusal_of("queries", "best_each"):
         best_each(1, 0)

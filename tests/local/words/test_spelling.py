@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.core.errors import InvalidParameter
 from sourdine.local.words.spelling import ALPHABET, PARTS, check_alphabet, ends, read, spell, written
+from tests.errors import refusal_of
 
 
 @pytest.mark.parametrize(
@@ -47,5 +47,5 @@ def test_parts_that_words_have() -> None:
 
 @pytest.mark.parametrize("wrong", ["", "a" * 2, "Ab", "a\n", "x" * 32, "ﬁ", 5, None])
 def test_an_alphabet_that_spells_nothing_is_refused(wrong: object) -> None:
-    with pytest.raises(InvalidParameter, match="alphabet"):
+    with refusal_of("alphabet", "WordTree"):
         check_alphabet("WordTree", wrong)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.core.errors import InvalidParameter
 from sourdine.mechanisms.correlation import (
     CorrelationMatrix,
     LevelMatrix,
@@ -19,6 +18,7 @@ from sourdine.mechanisms.correlation import (
     least_error,
 )
 from sourdine.mechanisms.correlation.roots import power_coefficients
+from tests.errors import refusal_of
 
 HALF = Fraction(1, 2)
 ONCE = Participation()
@@ -159,7 +159,7 @@ def test_each_period_alone_needs_no_correlation() -> None:
 def test_a_shared_total_is_worst_in_one_period() -> None:
     matrix = LevelMatrix(7, HALF, 32)
     assert matrix.squared_length(Participation(shared=True)) == matrix.squared_length(ONCE)
-    with pytest.raises(InvalidParameter, match="'times'"):
+    with refusal_of("times", "Participation"):
         Participation(times=2, shared=True)
 
 

@@ -4,9 +4,8 @@ import json
 from typing import Any
 
 from sourdine.core.figure import Figure, Spec
-from sourdine.report import Axis, Series, draw_lines
+from sourdine.report import Axis, Page, Section, Series, draw_lines
 from sourdine.report.charts.base import common_legend, legend_of, without_legend
-from sourdine.report.view import Page, Section
 
 TWO = (("ours", "#0072B2"), ("theirs", "#D55E00"))
 

@@ -15,6 +15,7 @@ from sourdine.audit.attacks import AttackResult, Outcome
 from sourdine.core.distance import Neighbours
 from sourdine.learning.memory.lines import fits, jumps
 from sourdine.learning.memory.table import grid
+from sourdine.report import Page
 from sourdine.report.pages import training as training_curves
 from sourdine.report.pages.anonymity import cleaning_page, generalised_page, measure_page, utility_page
 from sourdine.report.pages.ledger import explanation_page, spending_page
@@ -22,7 +23,6 @@ from sourdine.report.pages.release import release_page
 from sourdine.report.pages.training import memory_page, sweep_page
 from sourdine.report.pages.training_audit import attack_page, training_audit_page
 from sourdine.report.verdict import judge, verdict_page
-from sourdine.report.view import Page
 from tests.cli.certificate.release_case import build_signed
 from tests.learning.memory.test_table import made as measured_memory
 from tests.local.utility.test_measure import measured as measured_utility

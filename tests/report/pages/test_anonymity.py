@@ -14,6 +14,7 @@ from sourdine.anonymity import (
     generalise_records,
     measure_records,
 )
+from sourdine.report import Page
 from sourdine.report.charts.anonymity import COARSE, RAW, draw_hiding, draw_sizes
 from sourdine.report.pages.anonymity import (
     LIMITS,
@@ -22,7 +23,6 @@ from sourdine.report.pages.anonymity import (
     measure_rows,
     sensitive_rows,
 )
-from sourdine.report.view import Page
 
 TABLE = pa.table(
     {

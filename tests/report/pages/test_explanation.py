@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sourdine.accounting.dpsgd.training import Training
+from sourdine.accounting import Training
 from sourdine.accounting.explain import explain_guarantee, explain_training
 from sourdine.core.figure import Spec
 from sourdine.report.charts.beliefs import draw_beliefs, draw_family, draw_roc

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import vl_convert
 
+from sourdine.accounting import Spend
 from sourdine.accounting.ledger import Entry, Ledger, PureBudget, Terms
-from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.mechanisms import Geometric
 from sourdine.report.pages.ledger import draw_spending, spending_page

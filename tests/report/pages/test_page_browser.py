@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from sourdine.core.figure import Figure
-from sourdine.report import Axis, Series, Slider, draw_lines
+from sourdine.report import Axis, Section, Series, Slider, draw_lines
+from sourdine.report import Page as ReportPage
 from sourdine.report.charts.base import Row
-from sourdine.report.view import Page as ReportPage
-from sourdine.report.view import Section
 from tests.browser import violations
 from tests.report.charts.test_heat import heat
 from tests.report.pages.examples import COMMON, EXAMPLES

@@ -14,12 +14,12 @@ from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames import open_source
 from sourdine.frames.keys import Keys
-from sourdine.frames.opening import open_source
+from sourdine.report import Page
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding
 from sourdine.report.pages.release import methods_section, release_page
-from sourdine.report.view import Page
 from sourdine.tables import Answer, Specification
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.query import columns_of

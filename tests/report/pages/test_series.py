@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from sourdine.accounting.ledger import Ledger
-from sourdine.frames.opening import open_source
+from sourdine.frames import open_source
+from sourdine.report import Page
 from sourdine.report.pages.series import series_page
-from sourdine.report.view import Page
 from sourdine.tables.series import TableSeries
 from sourdine.testing import SeededBits
 from tests.tables.series.case import START, make_plan

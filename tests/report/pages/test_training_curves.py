@@ -7,8 +7,7 @@ from typing import TypeVar
 import pytest
 import vl_convert
 
-from sourdine.accounting import Training
-from sourdine.accounting.accountant import Bracket
+from sourdine.accounting import Bracket, Training
 from sourdine.core.figure import Figure
 from sourdine.report.pages import training as training_curves
 

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from sourdine.local.utility import JudgedOn
+from sourdine.report import Page
 from sourdine.report.pages.anonymity import utility_page, utility_table
-from sourdine.report.view import Page
 from tests.local.utility.test_measure import measured
 
 

@@ -3,11 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sourdine.accounting import Bracket
+from sourdine.accounting import Bracket, Spend
 from sourdine.accounting.explain import explain_guarantee
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.release import Release
-from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.mechanisms import Geometric

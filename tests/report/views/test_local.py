@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import GRR
-from sourdine.local.estimate import Estimate
+from sourdine.local import GRR, Estimate
 
 
 def estimate(size: int) -> Estimate:

@@ -15,6 +15,7 @@ from sourdine.core.mechanism import Mechanism
 from sourdine.tables.quantiles import METHODS, quantiles
 from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits
+from tests.errors import refusal_of
 
 DECILES = [i / 10 for i in range(1, 10)]
 ALL = ["auto", "tree", *METHODS]
@@ -305,7 +306,7 @@ def test_a_tree_costs_its_epsilon_and_its_intervals_hold(relation: Neighbours) -
 
 @pytest.mark.parametrize("bad", [0, 1, math.nan, "sure"])
 def test_a_bad_confidence_is_refused(bad: Any) -> None:
-    with pytest.raises(InvalidParameter, match="confidence"):
+    with refusal_of("confidence", "quantiles"):
         quantiles([0.5], levels=[0.5], bounds=(0, 1), epsilon=1, confidence=bad)
 
 

@@ -14,6 +14,7 @@ from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE, Allowance, Tun
 from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.quantiles.tree import BinTree
 from sourdine.tables.statistics.order import MethodName
+from tests.errors import refusal_of
 
 REPLACE, ADD_REMOVE = Neighbours.REPLACE, Neighbours.ADD_REMOVE
 ONE = Allowance(budget=Fraction(1))
@@ -188,5 +189,5 @@ def test_cut_points_go_by_the_declared_size() -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(InvalidParameter, match="'method' of quantiles must be one of auto, tree, joint"):
+    with refusal_of("method", "quantiles"):
         chosen("magic", levels=[0.5], places=9, allowance=ONE)

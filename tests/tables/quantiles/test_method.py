@@ -23,6 +23,7 @@ from sourdine.tables.quantiles import (
 )
 from sourdine.tables.quantiles.recursive import ValueRanges
 from sourdine.testing import SeededBits
+from tests.errors import refusal_of
 from tests.statistics import ALARM
 
 KINDS: list[type[QuantileMethod]] = [
@@ -112,7 +113,7 @@ def test_bad_parameters_of_one_kind_name_themselves(
 
 
 def test_noise_that_would_not_fit_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="'epsilon' of NaiveLaplace must be larger"):
+    with refusal_of("epsilon", "NaiveLaplace"):
         NaiveLaplace(epsilon=Fraction(1), levels=THIRDS, places=1 << 52)
 
 

@@ -24,6 +24,7 @@ from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.mechanisms import Gaussian, Laplace
 from tests.accounting.ledger.files import behind, forget, in_old_form, rewrite
 from tests.campaigns.ledger.crash import new_ledger, one_spend
+from tests.errors import refusal_of
 from tests.narrow import some
 
 SPEND = one_spend()
@@ -477,7 +478,7 @@ def test_what_is_stated_with_a_charge_is_recorded_as_it_was(path: Path) -> None:
 )
 def test_a_bad_statement_is_refused(path: Path, stated: dict[str, object]) -> None:
     ledger = new_ledger(path, Fraction(1))
-    with pytest.raises(InvalidParameter, match=f"'{next(iter(stated))}' of Ledger"):
+    with refusal_of(next(iter(stated)), "Ledger"):
         ledger.charge(SPEND, purpose="p", **stated)  # type: ignore[arg-type]
     assert ledger.status().blocks == 0
 
