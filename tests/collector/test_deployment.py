@@ -93,6 +93,12 @@ def test_the_container_is_no_administrator_and_has_the_extras() -> None:
     assert all(f"\n{extra} = [" in defined for extra in extras.split(","))
 
 
+def test_secrets_are_in_no_commit_and_no_image() -> None:
+    for name in (".gitignore", ".dockerignore"):
+        lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+        assert "deployment/secrets" in [line.rstrip("/") for line in lines]
+
+
 def test_compose() -> None:
     (content,) = yaml_documents((FOLDER / "compose.yaml").read_text(encoding="utf-8"))
     services = content["services"]
