@@ -14,6 +14,7 @@ from sourdine.core.distributions import Floats, LossDistribution
 
 _FARTHEST = 600.0  # losses beyond it count as infinite, or as no lower than its negative: e^loss is a float
 _LOW = 1e-17  # mass under P so low that moving it up changes nothing
+_BEYOND = 16
 _DISTANCES = np.geomspace(1e-9, 1e9, 200)
 _FINE = np.linspace(0.0, 1.0, 33)
 _GRID = np.linspace(0.0, 1.0, 129)
@@ -92,10 +93,11 @@ def _ends(law: LossDistribution, tail: float) -> tuple[float, float]:
     """Losses below and above which hardly anything lies."""
     low, high = law.lowest, law.highest
     high += 1e-12 * (1 + abs(high))  # rounded down, it would leave the highest atom out
-    if not math.isfinite(high):
-        high = _search(lambda loss: law.survival(loss).p - law.infinite <= tail)
-    if not math.isfinite(low):
-        low = -_search(lambda loss: law.cumulative(-loss).p <= _LOW)
+    reach = _search(lambda loss: law.survival(loss).p - law.infinite <= tail)
+    depth = _search(lambda loss: law.cumulative(-loss).p <= _LOW)
+    # An end far beyond the mass, as on samples under much noise, would weigh most once it is tilted.
+    high = reach if high > _BEYOND * reach else high
+    low = -depth if low < -_BEYOND * depth else low
     high = min(high, _FARTHEST)
     low = min(max(low, -_FARTHEST), high)
     if high - low < 1e-9:
