@@ -5,6 +5,7 @@ declared keys that no record has is shown here, and DuckDB has a group NULL for 
 DuckDB gives as NULL, a statistic of no values, is any number here.
 """
 
+import json
 import math
 import random
 import re
@@ -24,6 +25,7 @@ import pyarrow as pa
 import sourdine as sd
 from sourdine.core.errors import InvalidParameter
 from sourdine.mechanisms import Gaussian, Laplace
+from sourdine.tables.query import Query
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 
@@ -712,6 +714,7 @@ def judge(tables: Tables, asked: Asked) -> Verdict:
     try:
         with without_noise():
             question = tables.table.sql(asked.text)
+            kept = Query.read(json.loads(question.query.model_dump_json()))  # as a record keeps it
             plan = tables.table.plan(
                 question, epsilon=_EPSILON_OF_TOP if asked.form == "top" else _EPSILON, quality=False
             )
@@ -719,6 +722,8 @@ def judge(tables: Tables, asked: Asked) -> Verdict:
         return Verdict("refused", str(refused).split("\n")[0])
     except Exception as problem:
         return Verdict("failed", repr(problem))
+    if kept != question.query:
+        return Verdict("different", "a record does not keep the query")
     try:
         rows = tables.plain.sql(asked.text).fetchall()
     except duckdb.Error as problem:

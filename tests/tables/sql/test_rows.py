@@ -1,11 +1,14 @@
 """How answers are shown: what AS calls them, which rows HAVING keeps, and shares of a total."""
 
+import json
+
 import pyarrow as pa
 import pytest
 
 import sourdine as sd
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit, Schema
+from sourdine.tables.query import Query
 from sourdine.tables.release import _carry_out
 from sourdine.tables.sql import SqlQuestion, SqlTable, read_sql
 from sourdine.testing import SeededBits
@@ -74,6 +77,8 @@ def test_rows_between_two_numbers_are_shown(words: str) -> None:
 def test_rows_are_chosen_by_any_condition(words: str, clauses: list[list[str]]) -> None:
     having = ask(f"SELECT sex, COUNT(*) AS n FROM t GROUP BY sex HAVING {words}").query.show.having
     assert [[f"{part.of} {part.sign} {part.value}" for part in each.filters] for each in having] == clauses
+    query = ask(f"SELECT sex, COUNT(*) AS n FROM t GROUP BY sex HAVING {words}").query
+    assert Query.read(json.loads(query.model_dump_json())) == query  # as a record keeps it
 
 
 def test_what_having_cannot_compare_is_refused() -> None:

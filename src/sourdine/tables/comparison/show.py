@@ -66,6 +66,11 @@ class RowKeys(Declared):
     of: str
     keys: tuple[str | int | bool, ...]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, fields: Any) -> Any:
+        return as_tuples(fields, "keys")
+
     @property
     def filters(self) -> tuple[RowFilter, ...]:
         """The comparisons in it: none is of an answer."""
@@ -81,6 +86,11 @@ class AnyFilter(Declared):
     """Rows that at least one of some filters keeps."""
 
     any: tuple[RowFilter | RowKeys, ...] = Field(min_length=1, max_length=MOST_TERMS)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, fields: Any) -> Any:
+        return as_tuples(fields, "any")
 
     @property
     def filters(self) -> tuple[RowFilter, ...]:

@@ -157,7 +157,10 @@ class SqlRecords:
             return self._two(node)
         if kind in UNARY:
             self.text.only(node, "this")
-            return UNARY[kind](self._read(node.this))
+            inner = self._read(node.this)
+            if isinstance(node, exp.Not) and isinstance(inner, Not) and isinstance(inner.of, Matched):
+                return inner.of  # r.name IS NOT NULL
+            return UNARY[kind](inner)
         if kind in VARIADIC:
             self.text.only(node, "this", "expressions", "ignore_nulls")
             return VARIADIC[kind](tuple(map(self._read, (node.this, *node.expressions))))

@@ -242,6 +242,8 @@ class _Reader(ShownRows):
                     node, "Times are grouped by periods. Write DATE_TRUNC('hour', x), or another period."
                 )
             tree = InPeriod(tree, TimePeriod.DAY)
+        if isinstance(node, exp.Column) and isinstance(tree, Case):  # of a public table
+            alias = alias or node.sql()
         key = self._named(tree, alias, aggregates)
         aggregates.written[key] = node.sql(dialect="duckdb")
         return key
