@@ -16,6 +16,7 @@ from sourdine.frames.expressions import (
     Expression,
     InPeriod,
     KeyKind,
+    Matched,
     MomentKind,
     TimeBetween,
     TimePeriod,
@@ -242,7 +243,7 @@ class _Reader(ShownRows):
                     node, "Times are grouped by periods. Write DATE_TRUNC('hour', x), or another period."
                 )
             tree = InPeriod(tree, TimePeriod.DAY)
-        if isinstance(node, exp.Column) and isinstance(tree, Case):  # of a public table
+        if isinstance(node, exp.Column) and any(isinstance(each, Matched) for each in walk(tree)):
             alias = alias or node.sql()
         key = self._named(tree, alias, aggregates)
         aggregates.written[key] = node.sql(dialect="duckdb")
