@@ -35,6 +35,14 @@ KEYS = Spend(
 )
 
 
+# Rounding a price up to six digits and a share of 1e-4 are small beside what is left open here.
+MENU = (
+    question(("0.97", "0.98"), ("0.02", "0.01"), ("0.01", "0.01")),
+    question(("0.55", "0.45"), ("0.445", "0.55"), ("0.005", "0")),
+    question(("0.7", "0.3"), ("0.3", "0.7")),
+)
+
+
 def basic(path: Path, epsilon: float = 3, delta: float = DELTA, **others: object) -> Ledger:
     return Ledger.create(path / "basic.ledger", epsilon=epsilon, delta=delta, composition="basic", **others)  # type: ignore[arg-type]
 
@@ -78,6 +86,12 @@ def test_pure_prices_are_exact(tmp_path: Path) -> None:
     assert receipt.left == 0
 
 
+def test_a_price_is_found_where_no_epsilon_is_finite_below_it(tmp_path: Path) -> None:
+    price = basic(tmp_path, epsilon=4, delta=0.04).price(MENU[1].spend)
+    # With chance 0.005 an answer tells all; the others are at most log(0.55/0.45) apart.
+    assert Fraction(1, 2) <= price < Fraction(51, 100)
+
+
 def test_a_block_is_composed_and_blocks_are_added(tmp_path: Path) -> None:
     ledger = basic(tmp_path)
     together = ledger.price(*[NOISE] * 8)
@@ -96,7 +110,7 @@ def test_keys_count_in_the_delta_or_in_a_selection_delta(tmp_path: Path) -> None
     kept = Ledger.create(
         tmp_path / "kept.ledger", epsilon=3, delta=2e-6, selection_delta=1e-6, composition="basic"
     )
-    assert kept.price(KEYS) < price / 2
+    assert kept.price(KEYS) < price * Fraction(9, 10)
     assert (kept.charge(KEYS, purpose="towns").delta, len(kept.history())) == (own, 1)
 
 
@@ -159,14 +173,6 @@ def test_certificates_state_the_price(tmp_path: Path) -> None:
     assert (stated.epsilon, stated.delta) == (pytest.approx(float(receipt.price), rel=1e-12), DELTA)
 
 
-# Rounding a price up to six digits and a share of 1e-4 are small beside what is left open here.
-MENU = (
-    question(("0.97", "0.98"), ("0.02", "0.01"), ("0.01", "0.01")),
-    question(("0.55", "0.45"), ("0.445", "0.55"), ("0.005", "0")),
-    question(("0.7", "0.3"), ("0.3", "0.7")),
-)
-
-
 def test_nobody_who_chooses_by_answers_gets_beyond_epsilon_and_delta(tmp_path: Path) -> None:
     ledger = basic(tmp_path, epsilon=1.5, delta=0.04)
     prices = [ledger.price(each.spend) for each in MENU]
@@ -174,9 +180,31 @@ def test_nobody_who_chooses_by_answers_gets_beyond_epsilon_and_delta(tmp_path: P
 
     def accepts(asked: tuple[int, ...], share: Fraction = Fraction(1)) -> bool:
         paid = sum((n * price for n, price in zip(asked, prices, strict=True)), Fraction(0))
-        return share * paid <= limit and sum(asked) <= 6
+        return share * paid <= limit and sum(asked) <= 5
 
     worst = most_delta(MENU, accepts, 1.5)
     assert 0.004 < worst <= 0.04
     # The enumeration sees a ledger that asks for half of the price.
     assert most_delta(MENU, lambda asked: accepts(asked, Fraction(1, 4)), 1.5) > 0.04
+
+
+def test_an_adversary_of_a_real_ledger_pays_for_each_choice(tmp_path: Path) -> None:
+    """One who asks the more revealing question while the answers speak for the unit."""
+    source, seen = np.random.default_rng(1), set[tuple[int, ...]]()
+    for run in range(6):
+        ledger = basic(tmp_path, epsilon=4, delta=0.04, unit=f"person {run}")
+        prices = [ledger.price(each.spend) for each in MENU[1:]]
+        asked, ratio = [0, 0], 0.0
+        while fitting := [n for n in ((1, 0) if ratio > 0 else (0, 1)) if prices[n] <= ledger.status().left]:
+            each = MENU[1:][fitting[0]]
+            ledger.charge(each.spend, purpose="the next")
+            answer = int(source.choice(len(each.with_unit), p=[float(chance) for chance in each.with_unit]))
+            with_unit, without = each.with_unit[answer], each.without[answer]
+            ratio += math.log(with_unit / without) if without else 50.0
+            asked[fitting[0]] += 1
+        paid = sum((n * price for n, price in zip(asked, prices, strict=True)), Fraction(0))
+        assert ledger.status().spent == paid <= 4 < paid + min(prices)
+        seen.add(tuple(asked))
+        ledger.close()
+        (tmp_path / "basic.ledger").unlink()
+    assert len(seen) > 1  # it did choose by the answers

@@ -362,11 +362,10 @@ class BasicBudget(Budget):
         for turn in range(_TURNS):
             if below > -_NEAR:
                 break
-            low = max(low, high + below)
             at = (low + high) / 2
-            if math.isinf(above) and math.isfinite(below):
-                at = low
-            elif math.isfinite(above) and math.isfinite(below) and turn % 4 < 3:
+            if math.isinf(above) and high + below > low:
+                at = high + below  # as low as the least may be
+            elif math.isfinite(above - below) and turn % 4 < 3:
                 at = low + (high - low) * above / (above - below) + _NEAR / 2
             at = min(at, high)
             value = excess(at)
