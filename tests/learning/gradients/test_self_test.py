@@ -177,3 +177,9 @@ def test_where_a_module_cannot_be_run_again_examples_are_run_alone() -> None:
     with pytest.warns(UserWarning, match="Each example is run alone.*dropout"):
         way = self_test(Task(Dropping(), cross_entropy), batch(4))
     assert way.reason is not None
+
+
+def test_a_test_that_takes_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sourdine.learning.gradients.self_test._LARGE", 8)
+    with pytest.warns(UserWarning, match="8 trained numbers is tested on made-up examples before anything"):
+        self_test(Task(nn.Linear(3, 2), cross_entropy), (torch.randn(6, 3), torch.tensor([0, 1, 1, 0, 0, 1])))

@@ -86,6 +86,7 @@ _SLACK = Fraction(1, 10**9)  # how far a price in floats may differ between mach
 _DIGITS = 6  # of a price that is searched for
 _NEAR = 1e-4  # how close to the least price, as a share of it, a search ends
 _TURNS = 40
+_FINEST = 1e-8  # of epsilon: finer lattices take seconds, and no price is that small
 _LEAST_ORDER, _MOST_ORDER = Fraction(1001, 1000), Fraction(10_000)
 _PARTS = (0.5, 0.7, 1.0)  # least noise within 7 % of all orders at once
 _MOST_ORDERS = 16
@@ -403,7 +404,7 @@ class BasicBudget(Budget):
         from sourdine.accounting.pld.accountant import PLD  # few ledgers compose distributions
 
         share = left_of(1.0, 1 - own - Fraction(rest) * Fraction(price) / self.limit)
-        return PLD(width=width * min(1.0, price)).epsilon(cost, share)
+        return PLD(width=max(width * min(1.0, price), _FINEST)).epsilon(cost, share)
 
 
 @dataclass(frozen=True, kw_only=True)

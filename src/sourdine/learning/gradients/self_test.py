@@ -26,6 +26,7 @@ REHEARSED = 6
 _TOLERANCE = {torch.float16: 2.0**-6, torch.bfloat16: 2.0**-4}  # of the precision in which a model computes
 _FINE = 1e-3
 _LEAST_NORM, _MOST_NORM = 2.0**-40, 2.0**40  # of a clipping norm
+_LARGE = 50_000_000  # trained numbers: their test takes half a minute of one core
 _AGAIN = 1e-2  # of trained weights, whose sums cancel more
 _REMEDY = "Pass rehearsal=, a few public examples such as (inputs, targets), if made-up ones cannot be right."
 _NO_FORM = (
@@ -74,6 +75,13 @@ def compare_gradients(
     """
     run = of_each_example(losses)
     state = StateSnapshot(model, losses)
+    numbers = sum(value.numel() for value in _trained(model).values())
+    if numbers >= _LARGE:
+        warnings.warn(
+            f"A model of {numbers:,} trained numbers is tested on made-up examples before anything is paid. "
+            "That takes about as long as ten steps.",
+            stacklevel=2,
+        )
     try:
         with _moved(model), torch.enable_grad(), state.stand_ins():
             _check_writes(model, run, batch)
