@@ -351,3 +351,18 @@ def test_an_odd_budget_is_questioned(tmp_path: Path) -> None:
     assert (usual.exit_code, usual.stderr) == (0, "")
     assert odd.exit_code == 0
     assert " ".join(odd.stderr.split()).count("Is that intended?") == 2
+
+
+@pytest.mark.parametrize(("composition", "currency"), [("basic", "epsilon"), ("renyi", "share")])
+def test_a_ledger_by_its_composition(composition: str, currency: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.ledger"
+    made = run("ledger", "create", path, "--epsilon", 3, "--delta", "1e-5", "--composition", composition)
+    assert made[0] == 0
+    with Ledger.open(path) as ledger:
+        spent = ledger.charge(COUNT, purpose="yes").spent
+    code, out, _ = run("ledger", "status", path, "--json")
+    told = json.loads(out)
+    assert (code, told["currency"], Fraction(told["spent"])) == (0, currency, spent)
+    assert min(map(Fraction, told["shares"]), default=spent) == spent
+    assert f"replayed to {currency}" in run("ledger", "history", path)[1]
+    assert run("ledger", "create", path, "--epsilon", 3, "--composition", composition)[0] == 2

@@ -326,6 +326,7 @@ def _print_status(status: "Status", as_json: bool) -> None:
         fields = {field.name: getattr(status, field.name) for field in dataclasses.fields(status)}
         plainly = {name: str(v) if isinstance(v, Fraction) else v for name, v in fields.items()}
         plainly["allowances"] = status.allowances.to_json()
+        plainly["shares"] = [str(share) for share in status.shares]
         ends = {"epsilon_limit": finite(status.epsilon_limit), "epsilon": finite(status.epsilon)}
         show.document(plainly | ends)
         return
