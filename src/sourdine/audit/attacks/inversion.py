@@ -116,10 +116,13 @@ def private_model(people: Treated, bits: Bits) -> Floats:
     plan = table.plan(query, epsilon=EPSILON, quality=False)
     with fresh_ledger(EPSILON) as ledger:
         released = table.release(plan, ledger, purpose="a model of doses", bits=bits)
-    rows = released.to_arrow().to_pydict()
     means = np.zeros((people.leaves, 2))
-    for leaf, secret, value in zip(rows["leaf"], rows["secret"], rows["value"], strict=True):
-        means[int(leaf), int(secret)] = value
+    for row in released.values.rows():
+        named = dict(zip(released.values.columns, row, strict=True))
+        leaf, secret = named["leaf"], named["secret"]
+        assert isinstance(leaf, int)
+        assert isinstance(secret, int)
+        means[leaf, int(secret)] = named["value"]
     return means
 
 

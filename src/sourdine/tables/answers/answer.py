@@ -301,7 +301,7 @@ def _installed(package: str) -> Iterator[None]:
         yield
     except ImportError:
         raise InvalidParameter(
-            f"{package} is not installed. Install it, or use rows() with columns."
+            f"{package} is not installed. Use rows() with columns, or: pip install {package}"
         ) from None
 
 

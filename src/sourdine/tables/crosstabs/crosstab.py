@@ -44,7 +44,7 @@ class Crosstab(CrossCells, Viewable):
         try:
             import pandas as pd
         except ImportError:
-            raise InvalidParameter("pandas is not installed. Install it, or use to_csv().") from None
+            raise InvalidParameter("pandas is not installed. Use to_csv(), or: pip install pandas") from None
         ends = ENDS if intervals and self.bounded else ENDS[:1]
         columns_of_ends: list[Floats] = [getattr(self.estimate, end) for end in ends]
         cells = np.stack(columns_of_ends, axis=2).reshape(len(self.row_keys), -1)
