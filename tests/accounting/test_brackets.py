@@ -7,9 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sourdine.accounting import PLD
-from sourdine.accounting.accountant import Bracket
-from sourdine.accounting.dpsgd.training import dpsgd_epsilon, step_loss, steps_cost
+from sourdine.accounting import PLD, Bracket, dpsgd_epsilon
+from sourdine.accounting.dpsgd.training import step_loss, steps_cost
 from sourdine.accounting.pld import composition, lattice
 from sourdine.accounting.pld.composition import epsilon_bracket
 from sourdine.accounting.pld.convolution import LossSum

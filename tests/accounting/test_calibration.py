@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sourdine.accounting import (
     PLD,
+    Accountant,
     Poisson,
     Pure,
     Renyi,
@@ -20,7 +21,6 @@ from sourdine.accounting import (
     plan_cost,
     uses_within,
 )
-from sourdine.accounting.accountant import Accountant
 from sourdine.accounting.calibration import _simplest
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter

@@ -7,20 +7,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sourdine.accounting.accountant import Accountant
-from sourdine.accounting.approximate import Approximate, Pure, known, known_at
-from sourdine.accounting.calibration import calibrate_noise, uses_within
-from sourdine.accounting.explain.curve import Curve
-from sourdine.accounting.joint import together
-from sourdine.accounting.pld.accountant import PLD
-from sourdine.accounting.rdp.accountant import Renyi
-from sourdine.accounting.shuffling.epochs import shuffled_epoch
-from sourdine.accounting.spend import DisjointPart, Spend, block_loss
-from sourdine.accounting.subsampling.fixed_size import fixed_size
-from sourdine.accounting.subsampling.mixture import poisson_group
-from sourdine.accounting.subsampling.poisson import poisson
-from sourdine.accounting.transforms import group, parallel
-from sourdine.accounting.zcdp import ZeroConcentrated
+from sourdine.accounting import (
+    PLD,
+    Accountant,
+    Approximate,
+    DisjointPart,
+    Pure,
+    Renyi,
+    Spend,
+    ZeroConcentrated,
+    block_loss,
+    calibrate_noise,
+    fixed_size,
+    group,
+    known,
+    known_at,
+    parallel,
+    poisson,
+    poisson_group,
+    shuffled_epoch,
+    together,
+    uses_within,
+)
+from sourdine.accounting.explain import Curve
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw, pure_law
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss

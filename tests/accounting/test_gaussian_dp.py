@@ -23,7 +23,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import AtomLaw, GaussianLaw
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
-from sourdine.learning.noise.noisy_gradient import NoisyGradient
+from sourdine.learning import NoisyGradient
 from sourdine.mechanisms import Exponential, FinitePair, Gaussian, KaryResponse, Laplace
 from tests.errors import refusal_of
 

@@ -5,9 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sourdine.accounting.rdp.accountant import Renyi
+from sourdine.accounting import Renyi, Spend
 from sourdine.accounting.repetition import best_epsilon, best_of
-from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import AtomLaw, GaussianLaw
 from sourdine.core.loss import PrivacyLoss

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from sourdine.accounting.rdp.accountant import Renyi
+from sourdine.accounting import Renyi
 from sourdine.accounting.transforms import best_of_runs
 from tests.errors import refusal_of
 

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.audit.outcomes import Tally, align, tally
+from sourdine.audit import Tally, tally
+from sourdine.audit.outcomes import align
 from sourdine.core.distance import Distance
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism

@@ -1,7 +1,8 @@
 import pytest
 
 import sourdine.mechanisms
-from sourdine.audit.outcomes import change, find_examples, kinds, title
+from sourdine.audit import find_examples
+from sourdine.audit.outcomes import change, kinds, title
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
 from sourdine.mechanisms import BoundedLaplace, Geometric, OneCoin

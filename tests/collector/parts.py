@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sourdine.accounting.certificate.keys import SigningKey
+from sourdine.accounting.certificate import SigningKey
 from sourdine.collector.announcement import Announcement, SignedAnnouncement
 from sourdine.collector.period import today
 from sourdine.collector.server import CollectorApplication

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from sourdine.accounting.certificate.keys import SigningKey
+from sourdine.accounting.certificate import SigningKey
 from sourdine.collector.announcement import Announcement, SignedAnnouncement
 from sourdine.collector.period import KeptPeriod
 from sourdine.core.errors import InvalidParameter
 from sourdine.local import GRR, OUE, HadamardResponse, Question
-from sourdine.local.rappor.basic import BasicRappor
+from sourdine.local.rappor import BasicRappor
 from tests.collector.parts import KEY, WORK, announced
 from tests.errors import refusal_of
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sourdine.local import GRR, Question
-from sourdine.local.estimate import Counts
+from sourdine.local import GRR, Counts, Question
 from sourdine.local.poisoning import alarms, signs_of_counts
 from tests.browser import watched
 from tests.collector.client.serving import Serving, serving

@@ -14,7 +14,7 @@ from sourdine.collector.period import KeptPeriod, today
 from sourdine.collector.server import CollectorApplication
 from sourdine.collector.settings import CollectorSettings, open_store
 from sourdine.collector.store import ReportStore, StoreError
-from sourdine.local.estimate import Counts
+from sourdine.local import Counts
 from tests.collector.parts import (
     KEY,
     WORK,

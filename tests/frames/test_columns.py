@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from sourdine.frames.columns import Real
+from sourdine.frames import Real
 
 
 def test_a_copy_with_another_granularity_has_another_step() -> None:

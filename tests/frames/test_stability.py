@@ -16,9 +16,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sourdine.frames import PrivacyUnit, Schema, open_source, totals
+from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, open_source, totals
 from sourdine.frames.expression import grouping
-from sourdine.frames.statistics.sums import BernsteinSums
 from sourdine.frames.text import pieces
 from sourdine.testing import SeededBits
 from tests.narrow import some

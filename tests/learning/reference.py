@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from sourdine.learning.gradients.clipping import Automatic, Clipping, PerLayer
+from sourdine.learning import Automatic, Clipping, PerLayer
 
 Gradients = dict[str, Tensor]
 

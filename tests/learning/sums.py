@@ -7,8 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from sourdine.learning.gradients.clipping import Automatic, Clipping, Flat, PerLayer
-from sourdine.learning.gradients.engine import Engine
+from sourdine.learning import Automatic, Clipping, Engine, Flat, PerLayer
 from tests.learning import reference
 
 CLOSE = 1e-5

@@ -10,8 +10,8 @@ import pytest
 from sourdine.accounting import PLD, Sampler, cost_of_steps, dpsgd_epsilon, plan_cost
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import PricedPlan, StepForecast, TrainingPlan, plan
-from sourdine.learning.memory.model import Course, Memory, MemoryLine, Stage
+from sourdine.learning import Memory, PricedPlan, StepForecast, TrainingPlan, plan
+from sourdine.learning.memory.model import Course, MemoryLine, Stage
 
 run_plan = partial(TrainingPlan, size=10_000, delta=1e-5)
 ALONE, IN_PARTS = (Course(points=(), lines=(MemoryLine(1 << power, 1 << 14),)) for power in (19, 20))

@@ -7,9 +7,19 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import GRR, OLH, OUE, NumericOracle, ProjectiveGeometry, SquareWave, choose
+from sourdine.local import (
+    GRR,
+    OLH,
+    OUE,
+    FrequencyOracle,
+    NumericOracle,
+    Oracle,
+    ProjectiveGeometry,
+    SquareWave,
+    choose,
+)
 from sourdine.local.choose import FREQUENCY, NUMERIC, frequency_oracle, kinds, numeric_oracle
-from sourdine.local.oracle import CodeReports, FrequencyOracle, Oracle
+from sourdine.local.oracle import CodeReports
 from tests import contract
 from tests.errors import refusal_of
 

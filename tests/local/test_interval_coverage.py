@@ -16,13 +16,13 @@ from sourdine.local import (
     SUE,
     BoundedLaplaceOracle,
     BoundedStaircaseOracle,
+    Counts,
     Duchi,
     HadamardResponse,
     Hybrid,
     Piecewise,
     SquareWave,
 )
-from sourdine.local.estimate import Counts
 from sourdine.local.poisoning import attackers_reach
 from sourdine.local.rappor import Rappor
 from sourdine.local.rappor.decode import (

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import GRR, OUE, SubsetSelection, lines
+from sourdine.local import GRR, OUE, Oracle, SubsetSelection, lines
 from sourdine.local.lines import LineFault, batches, line_length, parse, read, written
-from sourdine.local.oracle import Oracle
 
 NAME, OTHER = "0123456789abcdef", "fedcba9876543210"
 BYTES = {width: OUE(epsilon=1, categories=8 * width) for width in range(1, 10)}  # any bytes are reports

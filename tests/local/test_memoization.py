@@ -16,15 +16,15 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.local import (
     GRR,
     OLH,
+    Duchi,
     FrequencyOracle,
     HadamardResponse,
     Memo,
     ProjectiveGeometry,
+    Question,
+    SubsetSelection,
 )
-from sourdine.local.frequency.subset import SubsetSelection
 from sourdine.local.memoization import KeyedBits, rehearsed
-from sourdine.local.numeric.duchi import Duchi
-from sourdine.local.question import Question
 from sourdine.local.rappor import Rappor
 from sourdine.testing import SeededBits
 from tests.errors import refusal_of

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import GRR, OUE, Duchi, Question
-from sourdine.local.estimate import Counts
+from sourdine.local import GRR, OUE, Counts, Duchi, Question
 from sourdine.local.pooling import pooled_estimate
 from sourdine.testing import SeededBits
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import GRR, Counts
-from sourdine.local.question import Question
+from sourdine.local import GRR, Counts, Question
 from sourdine.mechanisms import Laplace
 from tests.errors import refusal_of
 

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import chdtrc
 
-from sourdine.accounting.accountant import Bracket
-from sourdine.accounting.shuffling.blanket import blanket_model
-from sourdine.accounting.shuffling.clones import shuffle_model
-from sourdine.audit.lower_bound import bound_epsilon
+from sourdine.accounting import Bracket, blanket_model, shuffle_model
+from sourdine.audit import bound_epsilon
 from sourdine.core.distance import Distance
 from sourdine.core.distributions import AtomLaw
 from sourdine.core.errors import InvalidParameter
@@ -21,12 +19,12 @@ from sourdine.local import (
     OLH,
     OUE,
     SUE,
+    Counts,
     FrequencyOracle,
     HadamardResponse,
     ProjectiveGeometry,
     SubsetSelection,
 )
-from sourdine.local.estimate import Counts
 from sourdine.local.frequency.unary import Unary
 from sourdine.local.oracle import CodeReports
 from sourdine.local.rappor import Rappor

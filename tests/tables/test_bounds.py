@@ -12,8 +12,8 @@ from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, T
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter
 from sourdine.frames import PrivacyUnit
-from sourdine.tables import Table, find_bounds
-from sourdine.tables.bounds import LADDERS, BoundsPlan, _bounds_of, open_column
+from sourdine.tables import BoundsPlan, Table, find_bounds
+from sourdine.tables.bounds import LADDERS, _bounds_of, open_column
 from sourdine.testing import SeededBits
 from tests.errors import refusal_of
 from tests.frames.every_engine import ALL_ENGINES, ENGINES

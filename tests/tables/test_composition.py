@@ -14,10 +14,9 @@ import pytest
 from sourdine.accounting import PLD, plan_cost
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames import PrivacyUnit
 from sourdine.mechanisms import Gaussian, KeyNoise, Laplace, PartitionThreshold
-from sourdine.tables import Specification, Table
-from sourdine.tables.plan import ReleasePlan
+from sourdine.tables import ReleasePlan, Specification, Table
 from sourdine.tables.privacy import NoiseChoice
 from sourdine.tables.record import Record
 from sourdine.testing import SeededBits

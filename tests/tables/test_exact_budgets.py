@@ -12,12 +12,9 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.core.format import parse, written
 from sourdine.frames.text.format import MULTILINE
 from sourdine.report.verdict import CheckOutcome, judge, wrong_of
-from sourdine.tables import Specification
-from sourdine.tables.bounds import find_bounds
-from sourdine.tables.query import Query
+from sourdine.tables import Query, Specification, Table, find_bounds
 from sourdine.tables.record import Record
 from sourdine.tables.synthetic import synthesize
-from sourdine.tables.table import Table
 from sourdine.testing import SeededBits
 
 COLUMNS: dict[str, Any] = {

@@ -17,17 +17,16 @@ import sourdine
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.tables.bounds import BoundsPlan, find_bounds, open_column, release_bounds
+from sourdine.frames import PrivacyUnit
+from sourdine.tables import BoundsPlan, Query, Table, find_bounds
+from sourdine.tables.bounds import open_column, release_bounds
 from sourdine.tables.payment import read_again, silence
 from sourdine.tables.quality_release import QualityPlan, release_quality
 from sourdine.tables.quantiles import quantiles
-from sourdine.tables.query import Query
 from sourdine.tables.release import _carry_out, check_release, check_source, release
 from sourdine.tables.series import TableSeries
 from sourdine.tables.synthetic import synthesis
 from sourdine.tables.synthetic.evaluation import evaluate_table
-from sourdine.tables.table import Table
 from sourdine.testing import SeededBits
 
 ROOT = Path(sourdine.__file__).parent

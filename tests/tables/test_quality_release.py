@@ -9,7 +9,7 @@ import pytest
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter
-from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames import PrivacyUnit
 from sourdine.tables import Query, Table
 from sourdine.tables.quality_release import QualityPlan, release_quality
 from sourdine.testing import SeededBits

@@ -19,8 +19,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import PrivacyUnit, ranks
-from sourdine.frames.statistics.group_ranks import CountedValues
+from sourdine.frames import CountedValues, PrivacyUnit, ranks
 from sourdine.tables import (
     Privacy,
     Query,

@@ -9,7 +9,7 @@ import pytest
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.opening import open_source
+from sourdine.frames import open_source
 from sourdine.tables import Specification, rehearse
 from sourdine.tables.record import Record
 from sourdine.tables.release import release

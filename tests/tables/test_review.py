@@ -16,7 +16,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import PrivacyUnit, Schema, Source, open_source, ranks
 from sourdine.frames.statistics.group_ranks import SeparateRanks
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.text import TextFormat
 from sourdine.tables import Privacy, Query, ReleasePlan, Table
 from sourdine.tables.measurements.measurement import ColumnMeasurement
 from sourdine.tables.quantiles.tree import BinTree, TreeWalk, quantiles

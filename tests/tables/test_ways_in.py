@@ -19,12 +19,10 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from sourdine.frames import Schema, open_source
-from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames import PrivacyUnit, Schema, open_source, ranks
 from sourdine.frames.statistics.codes import record_codes
 from sourdine.frames.statistics.ladder import NumberLadder
 from sourdine.frames.statistics.quality import quality_counts
-from sourdine.frames.statistics.ranks import ranks
 from sourdine.tables import Privacy, Query, ReleasePlan
 from sourdine.testing import SeededBits
 from tests.tables.exact import exact_numbers

@@ -7,14 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from sourdine.accounting.certificate import Deviance, digest
 from sourdine.accounting.certificate import files as module
-from sourdine.accounting.certificate.files import (
-    Deviance,
-    FileComparison,
-    compare_files,
-    digest,
-    only_differs,
-)
+from sourdine.accounting.certificate.files import FileComparison, compare_files, only_differs
 
 OWN = frozenset({"certificate.json", "certificate.signatures.json"})
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from sourdine.accounting.dpsgd.training import dpsgd_epsilon
+from sourdine.accounting import dpsgd_epsilon
 
 Floats = NDArray[np.floating[Any]]
 REACH = 16.0  # losses beyond count as infinite

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import sourdine as sd
-from sourdine.accounting.dpsgd.sweep import dpsgd_epsilons
-from sourdine.accounting.dpsgd.training import dpsgd_epsilon
+from sourdine.accounting import dpsgd_epsilon, dpsgd_epsilons
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from tests.errors import refusal_of

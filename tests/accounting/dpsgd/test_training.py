@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from sourdine.accounting.dpsgd.training import Sampler, Training, dpsgd_epsilon, noise_for
+from sourdine.accounting import Sampler, Training, dpsgd_epsilon, noise_for
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from tests.accounting.profiles import gaussian_delta

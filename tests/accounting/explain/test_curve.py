@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from sourdine.accounting.approximate import known
+from sourdine.accounting import PLD, known
 from sourdine.accounting.dpsgd.training import steps_cost
-from sourdine.accounting.explain.curve import Curve
-from sourdine.accounting.pld.accountant import PLD
+from sourdine.accounting.explain import Curve
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw
 from sourdine.core.loss import PrivacyLoss

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import exp, mp, mpf
 
-from sourdine.accounting.explain.curve import EPSILONS, PRIORS, posterior_bounds, posterior_table
+from sourdine.accounting.explain import EPSILONS, PRIORS, posterior_bounds, posterior_table
 from sourdine.core.errors import InvalidParameter
 
 # the source's table of greatest beliefs, in per cent, as printed

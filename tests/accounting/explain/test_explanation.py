@@ -4,10 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from sourdine.accounting.accountant import Bracket
-from sourdine.accounting.dpsgd.training import Sampler, Training
+from sourdine.accounting import PLD, Bracket, Sampler, Training
 from sourdine.accounting.explain import DEPLOYMENTS, explain_cost, explain_guarantee, explain_training
-from sourdine.accounting.pld.accountant import PLD
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import RhoLaw
 from sourdine.core.errors import InvalidParameter

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.accounting.dpsgd.training import Training
+from sourdine.accounting import Training
 from sourdine.accounting.explain import explain_guarantee, explain_training, sentences
 from sourdine.accounting.explain.words import at_least, at_most, doubts, percent_down, percent_up, suspicion
 from sourdine.core.distance import Neighbours

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from sourdine.accounting.spend import Spend
+from sourdine.accounting import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.mechanisms import FinitePair
 

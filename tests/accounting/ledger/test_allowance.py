@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from benchmarks.servers import Server
+from sourdine.accounting import Spend
 from sourdine.accounting.ledger import Allowances, ConcentratedBudget, Ledger, ledger, spending_from
 from sourdine.accounting.ledger.chain import Build, LedgerLine
-from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, SourdineError
 from sourdine.mechanisms import Gaussian, Geometric

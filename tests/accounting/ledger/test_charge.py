@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sourdine.accounting import Poisson, Spend
 from sourdine.accounting.ledger import Ledger
-from sourdine.accounting.spend import Spend
-from sourdine.accounting.subsampling.samplers import Poisson
 from sourdine.core import registry
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter, LedgerError, UnsupportedLoss

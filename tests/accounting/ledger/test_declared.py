@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import sourdine as sd
+from sourdine.accounting import Spend
 from sourdine.accounting.ledger import DeclaredBlock, Ledger
 from sourdine.accounting.release import Release
-from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, UnsupportedLoss
 from sourdine.mechanisms import RoundedGaussian

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from sourdine.accounting import Spend
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.gate import GATE, Gate
-from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance
 from sourdine.core.errors import BudgetExceeded, LedgerError
 from sourdine.mechanisms import Geometric

@@ -13,9 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.accounting.ledger import ConcentratedBudget, Ledger, Period, PureBudget, RenyiBudget, Terms
-from sourdine.accounting.ledger.budget import Budget
-from sourdine.accounting.spend import DisjointPart, Spend
+from sourdine.accounting import DisjointPart, Spend
+from sourdine.accounting.ledger import (
+    Budget,
+    ConcentratedBudget,
+    Ledger,
+    Period,
+    PureBudget,
+    RenyiBudget,
+    Terms,
+)
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, UnsupportedLoss
 from sourdine.mechanisms import Gaussian, Geometric, Laplace

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from sourdine.accounting import Spend
 from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.receipt import foreign_lines
 from sourdine.accounting.release import Release
-from sourdine.accounting.spend import Spend, foreign_names
+from sourdine.accounting.spend import foreign_names
 from sourdine.cli import app
 from sourdine.core import registry
 from sourdine.core.distance import Distance

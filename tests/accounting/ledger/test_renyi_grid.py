@@ -8,11 +8,10 @@ import mpmath
 import numpy as np
 import pytest
 
+from sourdine.accounting import Poisson, Spend
 from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger, Period, RenyiGridBudget, Terms
 from sourdine.accounting.release import Release
-from sourdine.accounting.spend import Spend
-from sourdine.accounting.subsampling.samplers import Poisson
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sourdine.mechanisms import Laplace, RoundedGaussian

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from sourdine.accounting import DisjointPart, Spend, ZeroConcentrated
 from sourdine.accounting.certificate import Certificate
-from sourdine.accounting.explain.explanation import explain_ledger
+from sourdine.accounting.explain import explain_ledger
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, Period, PureBudget, RenyiBudget, Terms
 from sourdine.accounting.ledger.file.database import APPLICATION, VERSION
 from sourdine.accounting.release import Release
-from sourdine.accounting.spend import DisjointPart, Spend
-from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated
+from sourdine.accounting.zcdp import RhoCost
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import BudgetExceeded, LedgerError, SourdineError, UnsupportedLoss
 from sourdine.mechanisms import Gaussian, PartitionThreshold

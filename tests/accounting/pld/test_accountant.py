@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr
 
-from sourdine.accounting.accountant import Bracket
-from sourdine.accounting.dpsgd.training import dpsgd_epsilon, step_loss
-from sourdine.accounting.pld.accountant import PLD, PldCost
+from sourdine.accounting import PLD, Bracket, dpsgd_epsilon
+from sourdine.accounting.dpsgd.training import step_loss
+from sourdine.accounting.pld.accountant import PldCost
 from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw

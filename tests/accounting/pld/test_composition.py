@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from sourdine.accounting.dpsgd.training import dpsgd_epsilon, step_loss
+from sourdine.accounting import dpsgd_epsilon
+from sourdine.accounting.dpsgd.training import step_loss
 from sourdine.accounting.pld import lattice
 from sourdine.accounting.pld.composition import (
     delta_bracket,

@@ -10,10 +10,16 @@ from hypothesis import strategies as st
 from mpmath import e, mp, mpf, ncdf
 from scipy.stats import binom
 
-from sourdine.accounting import PLD, Renyi, group_distance, poisson
-from sourdine.accounting.dpsgd.sweep import dpsgd_epsilons
-from sourdine.accounting.dpsgd.training import dpsgd_epsilon, step_loss
-from sourdine.accounting.gaussian_dp import gdp_epsilon
+from sourdine.accounting import (
+    PLD,
+    Renyi,
+    dpsgd_epsilon,
+    dpsgd_epsilons,
+    gdp_epsilon,
+    group_distance,
+    poisson,
+)
+from sourdine.accounting.dpsgd.training import step_loss
 from sourdine.accounting.pld.accountant import PldCost
 from sourdine.accounting.pld.enumeration import outcomes
 from sourdine.accounting.pld.scout import Repeated

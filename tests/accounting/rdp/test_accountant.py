@@ -13,6 +13,7 @@ from sourdine.accounting import (
     SOURCE_ORDERS,
     Conversion,
     Renyi,
+    ZeroConcentrated,
     fixed_size,
     group,
     known,
@@ -25,7 +26,7 @@ from sourdine.accounting.rdp.moments import log_moments
 from sourdine.accounting.rdp.sampled_gaussian import log_moments as sampled_gaussian
 from sourdine.accounting.subsampling.fixed_size import FixedSizeLaw
 from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove
-from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated
+from sourdine.accounting.zcdp import RhoCost
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import (
     AtomLaw,

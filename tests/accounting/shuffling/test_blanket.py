@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from sourdine.accounting import Favours, blanket_model
 from sourdine.accounting.shuffling import blanket
-from sourdine.accounting.shuffling.blanket import Favours, Upper, _crowds, blanket_model
+from sourdine.accounting.shuffling.blanket import Upper, _crowds
 from sourdine.core.errors import InvalidParameter
 
 

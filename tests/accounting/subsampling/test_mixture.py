@@ -7,8 +7,7 @@ import pytest
 from scipy.integrate import simpson
 from scipy.stats import binom
 
-from sourdine.accounting import PLD, Renyi, group, poisson, poisson_group, poisson_replace
-from sourdine.accounting.rdp.accountant import DENSE_ORDERS
+from sourdine.accounting import DENSE_ORDERS, PLD, Renyi, group, poisson, poisson_group, poisson_replace
 from sourdine.accounting.rdp.moments import log_moments
 from sourdine.accounting.subsampling.mixture import MixtureLaw, drawn_of
 from sourdine.core.distance import Distance, Neighbours

@@ -18,7 +18,7 @@ from sourdine.accounting import (
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import PrivacyLoss
-from sourdine.learning.noise.noisy_gradient import NoisyGradient
+from sourdine.learning import NoisyGradient
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 

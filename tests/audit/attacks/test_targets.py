@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sourdine.accounting.spend import Spend
+from sourdine.accounting import Spend
 from sourdine.audit.attacks.targets import UNIT, answer, fresh_ledger, most_right, relation
 from sourdine.core.distance import Distance
 from sourdine.core.errors import BudgetExceeded

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from sourdine.audit.plans import LineAudit, PlanAudit
 from sourdine.audit.plans.batched import NUMBER, BatchedSource, numbered
 from sourdine.audit.plans.engines import ENGINES, Workplace
 from sourdine.audit.plans.movement import movements
-from sourdine.audit.plans.replay import LineAudit, PlanAudit, _Replay
+from sourdine.audit.plans.replay import _Replay
 from sourdine.audit.plans.walk import Layout, Walk
 from tests.faults.cases import JOINED, OPEN, RECORDS, UNITS, FaultCase
 

@@ -7,7 +7,7 @@ import pytest
 from sourdine.audit.plans import audit_series
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames import PrivacyUnit
 from sourdine.tables.series import TableSeries
 from sourdine.testing import SeededBits
 from tests.tables.series.case import make_plan

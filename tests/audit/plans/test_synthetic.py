@@ -5,10 +5,9 @@ import pytest
 from sourdine.audit.plans import synthetic
 from sourdine.audit.plans.synthetic import audit_synthetic_plan
 from sourdine.core.distance import Neighbours
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames import PrivacyUnit, Schema
 from sourdine.frames.statistics import codes
-from sourdine.tables.privacy import Privacy
+from sourdine.tables import Privacy
 from sourdine.tables.synthetic import SyntheticBlock, SyntheticPlan
 from sourdine.tables.synthetic.tree import score
 from sourdine.testing import SeededBits

@@ -6,8 +6,7 @@ from mpmath import mp
 from scipy.stats import binom, norm
 
 from sourdine.audit.training.advantage import audit_gradients, noise_from_guesses, told_apart
-from sourdine.learning.planning import TrainingPlan, plan
-from sourdine.learning.pricing import PricedPlan
+from sourdine.learning import PricedPlan, TrainingPlan, plan
 
 
 @pytest.fixture(scope="module")

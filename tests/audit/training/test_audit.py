@@ -13,8 +13,7 @@ from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.audit.training import Canaries, Secrecy, TrainingAudit, audit_training, pixel_canaries
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import Execution, TrainingPlan
-from sourdine.learning.gradients.clipping import Clipping, Flat
+from sourdine.learning import Clipping, Execution, Flat, TrainingPlan
 from sourdine.learning.models import linear
 from sourdine.testing import SeededBits
 from tests.errors import refusal_of

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from sourdine.audit.training.canaries import Canaries, WithCanaries, pixel_canaries
+from sourdine.audit.training import Canaries, pixel_canaries
+from sourdine.audit.training.canaries import WithCanaries
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.data.examples import Tensors
 from tests.errors import refusal_of

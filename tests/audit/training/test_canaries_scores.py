@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from sourdine.audit.training.canaries import Canaries, Score, scores
+from sourdine.audit.training import Canaries, Score
+from sourdine.audit.training.canaries import scores
 from sourdine.learning.models import cnn, mlp
 from sourdine.learning.task import cross_entropy
 from tests.narrow import some

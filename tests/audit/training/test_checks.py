@@ -7,8 +7,9 @@ import torch
 from mpmath import mp
 from scipy.stats import binom, chi2
 
+from sourdine.audit.training import Check
 from sourdine.audit.training.batch_checks import clipping_check, drawing_check, size_check, steps_check
-from sourdine.audit.training.checks import Check, either, farthest, least_scale, of_normal, of_square, spread
+from sourdine.audit.training.checks import either, farthest, least_scale, of_normal, of_square, spread
 from sourdine.audit.training.noise_checks import law_check, reuse_check, scale_check
 from sourdine.audit.training.trace import Trace
 from sourdine.testing import SeededBits

@@ -11,12 +11,10 @@ from sourdine.audit.training import audit_correlated
 from sourdine.audit.training.correlated import _pieces
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
-from sourdine.learning import BLT, Banded, BinaryTree, TrainingPlan
+from sourdine.learning import BLT, Banded, BinaryTree, PricedPlan, Step, TrainingPlan
 from sourdine.learning.correlation.declared import GradientCorrelation
 from sourdine.learning.correlation.stream import Draw, NoiseStream, stream_of
 from sourdine.learning.data.batches import Indices
-from sourdine.learning.pricing import PricedPlan
-from sourdine.learning.step import Step
 from sourdine.testing import SeededBits
 
 FIXED: dict[str, GradientCorrelation] = {

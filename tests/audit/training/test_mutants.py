@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from sourdine.audit.training import TrainingAudit, audit_training, pixel_canaries
-from sourdine.learning import Execution, TrainingPlan
-from sourdine.learning.gradients.clipping import Automatic, Clipping, PerLayer
+from sourdine.learning import Automatic, Clipping, Execution, PerLayer, TrainingPlan
 from sourdine.learning.models import linear
 from sourdine.testing import SeededBits
 from tests.mutants.training import BROKEN, BrokenTraining

@@ -35,7 +35,7 @@ import numpy as np
 from cryptography.hazmat.primitives import serialization
 
 from benchmarks.servers import Server
-from sourdine.accounting.certificate.keys import SigningKey
+from sourdine.accounting.certificate import SigningKey
 from sourdine.collector.announcement import Announcement, SignedAnnouncement
 from sourdine.collector.blocks import recount
 from sourdine.collector.period import KeptPeriod, today

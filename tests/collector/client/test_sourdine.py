@@ -30,8 +30,8 @@ from sourdine.local import (
 )
 from sourdine.local.rappor import BasicRappor
 from sourdine.local.thresholds import thresholds
-from sourdine.local.words import WordTree
-from sourdine.local.words.spelling import ALPHABET, read, spell
+from sourdine.local.words import ALPHABET, WordTree
+from sourdine.local.words.spelling import read, spell
 from tests.collector.client import node
 from tests.collector.parts import announced
 from tests.laws import law_of

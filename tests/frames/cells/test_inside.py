@@ -7,15 +7,13 @@ from typing import Any
 import duckdb
 import pytest
 
+from sourdine.frames import Integer, Real, Schema, Source, open_source
 from sourdine.frames.cells.inside import CellsInside
-from sourdine.frames.columns import Integer, Real, span
+from sourdine.frames.columns import span
 from sourdine.frames.engines.dialect import DUCKDB
 from sourdine.frames.expression import TableCells, all_true, certain
 from sourdine.frames.expressions import NumberKind, read_expression
 from sourdine.frames.expressions.arithmetic import regrid
-from sourdine.frames.opening import open_source
-from sourdine.frames.schema import Schema
-from sourdine.frames.source import Source
 
 COLUMNS: dict[str, Any] = {
     "pay": {"type": "real", "lower": -10.0, "upper": 100.0, "granularity": 0.01},

@@ -8,9 +8,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from sourdine.frames import Schema, open_source
 from sourdine.frames.engines.closed import closed_connection, spilling_connection
-from sourdine.frames.opening import open_source
-from sourdine.frames.schema import Schema
 
 SCHEMA = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}})
 

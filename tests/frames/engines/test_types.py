@@ -22,8 +22,17 @@ import pytest
 
 import sourdine as sd
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, open_source, totals
-from sourdine.frames.columns import Integer, Real, Text
+from sourdine.frames import (
+    BernsteinSums,
+    Integer,
+    PrivacyUnit,
+    Real,
+    Schema,
+    Source,
+    Text,
+    open_source,
+    totals,
+)
 from sourdine.frames.engines.dialect import DUCKDB
 from sourdine.frames.engines.spark import SPARK, _kind
 from sourdine.frames.engines.types import (
@@ -40,7 +49,6 @@ from sourdine.frames.engines.types import (
 )
 from sourdine.frames.expression import fit
 from sourdine.frames.joins import Join, open_joined
-from sourdine.frames.source import Source
 from sourdine.frames.statistics.partitions import raw_text
 from sourdine.testing import SeededBits
 from tests.documents import ROOT

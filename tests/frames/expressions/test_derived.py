@@ -7,11 +7,10 @@ import polars as pl
 import pytest
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames import Schema, open_source
 from sourdine.frames.columns import span
 from sourdine.frames.derived import DERIVED, DerivedInteger, DerivedReal
 from sourdine.frames.expressions import NumberKind
-from sourdine.frames.opening import open_source
-from sourdine.frames.schema import Schema
 
 COLUMNS: dict[str, Any] = {
     "tiny": {"type": "real", "lower": -1e-9, "upper": 1e-9},

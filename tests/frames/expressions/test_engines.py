@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
+from sourdine.frames import Source, open_source
 from sourdine.frames.expressions import (
     DatePart,
     DayKind,
@@ -24,8 +25,6 @@ from sourdine.frames.expressions import (
     read_expression,
     walk,
 )
-from sourdine.frames.opening import open_source
-from sourdine.frames.source import Source
 from tests.frames.expressions.reference import value_of
 from tests.frames.expressions.trees import (
     COLUMNS,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames import Schema
 from sourdine.frames.expressions import DatePart, TimePeriod, read_expression
-from sourdine.frames.schema import Schema
 
 COLUMNS: dict[str, Any] = {
     "age": {"type": "integer", "lower": -3, "upper": 120},

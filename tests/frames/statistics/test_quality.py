@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from sourdine.audit.plans.engines import ENGINES, Workplace
 from sourdine.audit.plans.walk import Walk
-from sourdine.frames import PrivacyUnit, Schema, Source, open_source
-from sourdine.frames.columns import Integer, Real, Text, span
+from sourdine.frames import Integer, PrivacyUnit, Real, Schema, Source, Text, open_source
+from sourdine.frames.columns import span
 from sourdine.frames.expression import fit
 from sourdine.frames.statistics.partitions import raw_text
 from sourdine.frames.statistics.quality import (

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.frames import CountedValues, PrivacyUnit, Schema, Source, open_source, ranks
+from sourdine.frames import CountedValues, PrivacyUnit, RankSource, Schema, Source, open_source, ranks
 from sourdine.frames.cells.places import steps
 from sourdine.frames.columns import span
 from sourdine.frames.expression import grouping
-from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SortedPlaces
+from sourdine.frames.statistics.group_ranks import GroupRanks, SortedPlaces
 from sourdine.testing import SeededBits
 from tests.frames.every_engine import ALL_ENGINES, ENGINES
 

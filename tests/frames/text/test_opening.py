@@ -10,8 +10,7 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema, open_source
-from sourdine.frames.text import pieces
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.text import TextFormat, pieces
 from tests.narrow import some
 
 SCHEMA = Schema.read(

@@ -4,9 +4,8 @@ import pytest
 
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import BLT, Banded, BinaryTree, LeastNoise, TrainingPlan, plan
+from sourdine.learning import BLT, Banded, BinaryTree, LeastNoise, PricedPlan, TrainingPlan, plan
 from sourdine.learning.correlation.declared import GradientCorrelation
-from sourdine.learning.pricing import PricedPlan
 
 
 def planned(correlation: GradientCorrelation, **more: Any) -> PricedPlan:

@@ -10,11 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import Augmentation, Flat, Step, TrainingPlan, UnitIds, fit
+from sourdine.learning import Augmentation, Engine, Flat, Step, TrainingPlan, UnitIds, fit
 from sourdine.learning.baseline import fit_without_privacy
 from sourdine.learning.data import augmentation
 from sourdine.learning.data.trees import Tree, count_of
-from sourdine.learning.gradients.engine import Engine
 from sourdine.testing import SeededBits
 
 ALL = Augmentation(flip=True, shift=2, rotate=20, crop=0.5, blur=1)

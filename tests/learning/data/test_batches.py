@@ -7,22 +7,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sourdine.accounting.dpsgd.training import Sampler
-from sourdine.accounting.pld.accountant import PLD
+from sourdine.accounting import PLD, Sampler
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.data.batches import (
+from sourdine.learning import (
     AllocatedBatches,
-    Batches,
     CyclicBatches,
     FixedBatches,
-    IndependentBatches,
     PoissonBatches,
     ShuffledBatches,
+    TrainingPlan,
     TruncatedBatches,
-    mixed_order,
-    shuffled,
+    plan,
 )
-from sourdine.learning.planning import TrainingPlan, plan
+from sourdine.learning.data.batches import Batches, IndependentBatches, mixed_order, shuffled
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import chisquare
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.data.units import UnitIds
+from sourdine.learning import UnitIds
 from sourdine.testing import SeededBits
 
 IDS = np.array(["b", "a", "b", "c", "b", "a", "b"])

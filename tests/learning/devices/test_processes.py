@@ -15,9 +15,18 @@ from torch import nn
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import Flat, Processes, ProcessGone, Step, TrainingPlan, loader, plan
-from sourdine.learning.data.batches import PoissonBatches
-from sourdine.learning.devices.processes import ALONE, SharedBits
+from sourdine.learning import (
+    ALONE,
+    Flat,
+    PoissonBatches,
+    Processes,
+    ProcessGone,
+    Step,
+    TrainingPlan,
+    loader,
+    plan,
+)
+from sourdine.learning.devices.processes import SharedBits
 from sourdine.learning.task import cross_entropy
 from sourdine.testing import SeededBits
 from tests.narrow import some

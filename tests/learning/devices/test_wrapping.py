@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import Execution, Step, TrainingPlan, fit
-from sourdine.learning.devices.processes import ALONE
+from sourdine.learning import ALONE, Execution, Step, TrainingPlan, fit
 from sourdine.learning.devices.wrapping import plain_calls, unwrap
 from sourdine.learning.task import cross_entropy
 from sourdine.testing import SeededBits

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from sourdine.learning import Clipping, Flat
 from sourdine.learning.gradients.alone import Alone
-from sourdine.learning.gradients.clipping import Clipping, Flat
 from tests.learning import reference
 from tests.learning.sums import CLIPPINGS, layer_of, losses_of
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.gradients.clipping import Automatic, Clipping, Flat, PerLayer
+from sourdine.learning import Automatic, Clipping, Flat, PerLayer
 
 lengths = st.floats(min_value=0, max_value=2**60, width=32)
 norms = st.floats(min_value=2**-40, max_value=2**40)

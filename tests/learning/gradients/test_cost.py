@@ -4,10 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from sourdine.learning import Engine, Flat
 from sourdine.learning.gradients import cost
-from sourdine.learning.gradients.clipping import Flat
 from sourdine.learning.gradients.cost import MatrixUse, Route, quickest
-from sourdine.learning.gradients.engine import Engine
 from tests.learning import reference
 from tests.learning.sums import CLOSE
 

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
-from sourdine.learning.gradients.clipping import Clipping, Flat
-from sourdine.learning.gradients.engine import Engine
+from sourdine.learning import Clipping, Engine, Flat
 from tests.learning import architectures
 from tests.learning.sums import CLIPPINGS, check, losses_of
 

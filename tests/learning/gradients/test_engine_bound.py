@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sourdine.learning.gradients.clipping import Clipping, Flat, PerLayer
-from sourdine.learning.gradients.engine import Engine
+from sourdine.learning import Clipping, Engine, Flat, PerLayer
 from sourdine.learning.gradients.per_example import Outer
 from tests.learning import architectures, reference
 from tests.learning.sums import CLIPPINGS, CLOSE, losses_of

@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sourdine.learning.gradients.clipping import Flat
-from sourdine.learning.gradients.engine import Engine
+from sourdine.learning import Engine, Flat
 from tests.learning import reference
 from tests.learning.sums import check
 

@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.gradients.clipping import Flat
-from sourdine.learning.gradients.engine import Engine
+from sourdine.learning import Engine, Flat
 from sourdine.learning.gradients.entangled import Entangled
 from tests.learning.sums import check
 

@@ -2,8 +2,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sourdine.learning.gradients.clipping import Flat
-from sourdine.learning.gradients.engine import Engine
+from sourdine.learning import Engine, Flat
 from sourdine.learning.gradients.entangled import Entangled
 from sourdine.learning.gradients.layout import shared_layers
 

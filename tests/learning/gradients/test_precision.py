@@ -4,10 +4,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sourdine.learning.gradients.clipping import Flat
-from sourdine.learning.gradients.engine import Engine
+from sourdine.learning import Engine, Flat, Step
 from sourdine.learning.gradients.precision import full_precision
-from sourdine.learning.step import Step
 from sourdine.testing import SeededBits
 
 CPU = torch.device("cpu")

@@ -5,8 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.gradients.clipping import Flat
-from sourdine.learning.gradients.engine import Engine
+from sourdine.learning import Engine, Flat
 from tests.learning import architectures
 from tests.learning.sums import check
 

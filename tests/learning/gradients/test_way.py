@@ -3,7 +3,7 @@ import torch
 from torch import Tensor, nn
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.gradients.clipping import Flat, PerLayer
+from sourdine.learning import Flat, PerLayer
 from sourdine.learning.gradients.way import ClippedSums, GradientWay, way_of
 
 

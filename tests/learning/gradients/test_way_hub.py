@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.gradients.self_test import check, compare_gradients
+from sourdine.learning import check
+from sourdine.learning.gradients.self_test import compare_gradients
 from tests.learning.zoo import hub
 from tests.learning.zoo.case import Case, held, named
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sourdine.learning.gradients.clipping import Automatic, Clipping, Flat, PerLayer
+from sourdine.learning import Automatic, Clipping, Flat, PerLayer
 from sourdine.learning.gradients.per_example import GradientRows
 from sourdine.learning.gradients.whole import _exact_squares, whole_sum
 from sourdine.learning.noise.noisy_gradient import GRID_STEPS

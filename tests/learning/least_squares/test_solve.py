@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sourdine.accounting import PLD
+from sourdine.accounting import PLD, Spend, plan_cost
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, Terms
-from sourdine.accounting.spend import Spend, plan_cost
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter
+from sourdine.learning import solve
 from sourdine.learning.least_squares.equations import (
     CONSTANT,
     SHARE,
@@ -23,7 +23,7 @@ from sourdine.learning.least_squares.equations import (
     UnitRows,
     WholeRows,
 )
-from sourdine.learning.least_squares.solve import least_noise, solve
+from sourdine.learning.least_squares.solve import least_noise
 from sourdine.testing import SeededBits
 from tests.narrow import some
 

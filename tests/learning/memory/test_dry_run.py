@@ -2,10 +2,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sourdine.learning.gradients.clipping import PerLayer
+from sourdine.learning import Memory, PerLayer, memory_of
 from sourdine.learning.memory.allocations import Allocations
-from sourdine.learning.memory.dry_run import Keeping, cycle, memory_of
-from sourdine.learning.memory.model import Memory, Stage
+from sourdine.learning.memory.dry_run import Keeping, cycle
+from sourdine.learning.memory.model import Stage
 from sourdine.learning.task import cross_entropy
 
 WHOLE = torch.zeros(1, dtype=torch.int64)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.learning.memory.model import FIRST, Course, Memory, MemoryLine, Stage, highest
+from sourdine.learning import Memory
+from sourdine.learning.memory.model import FIRST, Course, MemoryLine, Stage, highest
 
 LINES = st.builds(MemoryLine, st.integers(-1000, 1000), st.integers(-20, 20))
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from sourdine.accounting import Poisson, Spend, cost_of_steps, plan_cost
+from sourdine.accounting import PLD, Poisson, Spend, cost_of_steps, plan_cost
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
-from sourdine.accounting.pld.accountant import PLD
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.learning import NoisyGradient
 

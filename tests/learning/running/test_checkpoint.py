@@ -21,6 +21,7 @@ from sourdine.learning import (
     BLT,
     Banded,
     BinaryTree,
+    Checkpoint,
     Execution,
     Progress,
     Trained,
@@ -29,7 +30,6 @@ from sourdine.learning import (
     plan,
 )
 from sourdine.learning.correlation.factor import BandedFactor
-from sourdine.learning.running.checkpoint import Checkpoint
 from sourdine.testing import SeededBits
 from tests.narrow import some
 

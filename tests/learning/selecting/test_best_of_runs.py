@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sourdine.accounting import Spend
 from sourdine.accounting.ledger import Ledger
-from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.learning import BestOfRuns

@@ -8,14 +8,11 @@ import pytest
 import torch
 from torch import nn
 
-from sourdine.accounting.dpsgd.training import Sampler
+from sourdine.accounting import Sampler
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
-from sourdine.learning import Execution, fit
-from sourdine.learning.planning import TrainingPlan, plan
-from sourdine.learning.pricing import PricedPlan
-from sourdine.learning.result import Trained
+from sourdine.learning import Execution, PricedPlan, Trained, TrainingPlan, fit, plan
 from sourdine.learning.sweep.run import Finished, Journal, as_csv, epochs, means, run_sweep
 from sourdine.learning.sweep.settings import Setting, Sweep, product, some_of
 from sourdine.testing import SeededBits

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from sourdine.learning import Flat
 from sourdine.learning.data.trees import Tree, part_of
-from sourdine.learning.gradients.clipping import Flat
 from sourdine.learning.gradients.self_test import compare_gradients
 from sourdine.learning.gradients.way import ClippedSums, GradientWay
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from sourdine.accounting import block_loss
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
-from sourdine.accounting.spend import block_loss
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.local.cleaner import Cleaner, CleanTable, Gap, Method

@@ -4,8 +4,7 @@ import pytest
 
 from sourdine.local.cleaner import Cleaner, Method
 from sourdine.local.cleaner.correction import correction_of, pulled
-from sourdine.mechanisms.bounded_laplace import BoundedLaplace
-from sourdine.mechanisms.bounded_staircase import BoundedStaircase
+from sourdine.mechanisms import BoundedLaplace, BoundedStaircase
 from sourdine.testing import SeededBits
 from tests.local.cleaner.people import INSIDE
 

@@ -13,8 +13,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.local.cleaner import Cleaner, Method
 from sourdine.local.cleaner.cells import KeyCells
 from sourdine.local.cleaner.numbers import LaplaceNoise, NumberCells, StaircaseNoise
-from sourdine.mechanisms.bounded_laplace import BoundedLaplace
-from sourdine.mechanisms.bounded_staircase import BoundedStaircase
+from sourdine.mechanisms import BoundedLaplace, BoundedStaircase
 from sourdine.testing import SeededBits
 from tests.local.cleaner.people import INSIDE
 

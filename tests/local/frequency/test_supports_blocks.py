@@ -10,9 +10,18 @@ import pytest
 from numpy.typing import NDArray
 
 from sourdine.core import threads
-from sourdine.local import GRR, OLH, OUE, SUE, HadamardResponse, ProjectiveGeometry, SubsetSelection
+from sourdine.local import (
+    GRR,
+    OLH,
+    OUE,
+    SUE,
+    FrequencyOracle,
+    HadamardResponse,
+    ProjectiveGeometry,
+    SubsetSelection,
+)
 from sourdine.local.frequency import supports
-from sourdine.local.oracle import FrequencyOracle, whole_number
+from sourdine.local.oracle import whole_number
 from sourdine.mechanisms import randomized_response
 from sourdine.testing import SeededBits
 from tests.laws import law_of

@@ -7,7 +7,7 @@ from scipy.stats import binom
 from sourdine.local import GRR, OUE, HadamardResponse
 from sourdine.local.estimate import shares
 from sourdine.local.intervals.inversion import least, people_behind, rounded
-from sourdine.mechanisms.randomized_response import Channel
+from sourdine.mechanisms import Channel
 from tests import contract
 
 BLOCKS = {HadamardResponse}  # whose votes have a law of their own, below

@@ -22,11 +22,11 @@ from sourdine.local import (
     Hybrid,
     NumericOracle,
     Piecewise,
+    Question,
     SquareWave,
 )
 from sourdine.local.numeric.oracle import UnbiasedOracle
 from sourdine.local.numeric.window import Window
-from sourdine.local.question import Question
 from sourdine.testing import SeededBits
 from tests import laws
 from tests.errors import refusal_of

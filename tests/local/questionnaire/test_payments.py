@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local.questionnaire.payments import Claim, DeviceLedger, Paid
+from sourdine.local.questionnaire import DeviceLedger
+from sourdine.local.questionnaire.payments import Claim, Paid
 
 HALF = Fraction(1, 2)
 ONE, OTHER = Claim("q", "one", "01", HALF), Claim("q", "other", "02", HALF)

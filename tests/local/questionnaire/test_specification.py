@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import SUE
-from sourdine.local.choose import Choice
+from sourdine.local import SUE, Choice
 from sourdine.local.questionnaire import Item, Questionnaire, Way, specification
 
 WAY, LUNCH, DAYS = (

@@ -10,8 +10,7 @@ from sourdine.audit import bound_epsilon
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Example
-from sourdine.local import lines
-from sourdine.local.question import Question
+from sourdine.local import Question, lines
 from sourdine.local.rappor import BasicOneTimeRappor, BasicRappor, OneTimeRappor, Rappor
 from sourdine.local.rappor.oracle import RapporOracle
 from sourdine.testing import SeededBits

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.accounting.spend import Spend
+from sourdine.accounting import Spend
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.local.rappor import BasicRappor, OneTimeRappor, Rappor

@@ -12,8 +12,7 @@ from mpmath import mp, mpf
 
 from sourdine.core.distance import Distance
 from sourdine.local import GRR, Survey, best_survey
-from sourdine.mechanisms import OneCoin, TwoCoins, Warner
-from sourdine.mechanisms.randomized_response import Channel
+from sourdine.mechanisms import Channel, OneCoin, TwoCoins, Warner
 from sourdine.testing import SeededBits
 from tests.errors import refusal_of
 

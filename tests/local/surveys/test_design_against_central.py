@@ -4,7 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sourdine.local.surveys.design import CentralComparison, best_survey
+from sourdine.local import CentralComparison, best_survey
 from sourdine.testing import SeededBits
 from tests.errors import refusal_of
 

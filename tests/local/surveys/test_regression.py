@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness import exact
 from sourdine.local import AnswerRegression, Survey, regress
-from sourdine.mechanisms.randomized_response import Channel
+from sourdine.mechanisms import Channel
 from sourdine.testing import SeededBits
 
 TRUE = np.array([-2.2, 0.03, 0.7])

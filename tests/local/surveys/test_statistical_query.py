@@ -10,9 +10,8 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import LocalCrowd, QueryPlan
-from sourdine.local.surveys.design import best_survey
-from sourdine.local.surveys.statistical_query import TolerantOracle, best_each, count_yes
+from sourdine.local import LocalCrowd, QueryPlan, best_each, best_survey
+from sourdine.local.surveys.statistical_query import TolerantOracle, count_yes
 from sourdine.testing import SeededBits
 from tests.errors import refusal_of
 

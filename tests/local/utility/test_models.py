@@ -3,16 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from sourdine.local.utility.models import (
-    NO_LABEL,
-    Always,
-    LearningModel,
-    MixedNaiveBayes,
-    Rows,
-    Scores,
-    learn,
-    quality,
-)
+from sourdine.local.utility import LearningModel, Scores
+from sourdine.local.utility.models import NO_LABEL, Always, MixedNaiveBayes, Rows, learn, quality
 
 NUMBERS = np.array([[0.0, 1.0], [2.0, 3.0], [10.0, 4.0], [12.0, 8.0]])
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.local.words.spelling import ALPHABET, PARTS, check_alphabet, ends, read, spell, written
+from sourdine.local.words import ALPHABET
+from sourdine.local.words.spelling import PARTS, check_alphabet, ends, read, spell, written
 from tests.errors import refusal_of
 
 

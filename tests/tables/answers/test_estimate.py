@@ -7,8 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from sourdine.mechanisms.laplace import Laplace
-from sourdine.tables.answers.answer import ALL, Answer
+from sourdine.mechanisms import Laplace
+from sourdine.tables import Answer
+from sourdine.tables.answers.answer import ALL
 from sourdine.tables.answers.estimate import Noisy
 from tests.statistics import ALARM
 from tests.tables.alike import ASKS, PLACES, answers, plan_of, table_of, truths

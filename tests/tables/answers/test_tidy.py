@@ -16,7 +16,7 @@ import pytest
 
 from sourdine.core.text.escaping import csv_text, inert
 from sourdine.frames.keys import TEXT, Cell, Keys
-from sourdine.tables.answers.answer import Answer, Answers, write_answers
+from sourdine.tables import Answer, Answers, write_answers
 from sourdine.tables.answers.estimate import GroupEstimate
 
 LARGEST = sys.float_info.max

@@ -16,7 +16,7 @@ import pytest
 
 import sourdine as sd
 from sourdine import statistics as st
-from sourdine.tables.answers.answer import Answer
+from sourdine.tables import Answer
 from sourdine.tables.asking import TableQuestion
 from sourdine.tables.release import _carry_out
 from sourdine.tables.sql import SqlQuestion

@@ -9,8 +9,8 @@ import pytest
 
 import sourdine as sd
 from sourdine.core.errors import InvalidParameter
+from sourdine.tables import Query
 from sourdine.tables.asking import case
-from sourdine.tables.query import Query
 from sourdine.tables.statistics import Count, Quantiles, Regression, Units
 
 PEOPLE = sd.Table(

@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 import sourdine as sd
 from sourdine.frames.keys import Keys
-from sourdine.tables.answers.answer import Answer
+from sourdine.tables import Answer
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.comparison.steps import (
     AnswerChange,

@@ -3,7 +3,8 @@
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.schema import Schema
+from sourdine.frames import Schema
+from sourdine.tables import Query
 from sourdine.tables.comparison.steps import (
     AnswerChange,
     AnswerDifference,
@@ -12,7 +13,6 @@ from sourdine.tables.comparison.steps import (
     AnswerShare,
     AnswerStep,
 )
-from sourdine.tables.query import Query
 from sourdine.tables.statistics import Correlation, Count, Mean, Quantiles, Statistic, Sum
 
 SCHEMA = Schema.read(

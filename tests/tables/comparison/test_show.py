@@ -5,7 +5,7 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.keys import Keys
-from sourdine.tables.answers.answer import Answer
+from sourdine.tables import Answer
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.comparison.show import EVERYTHING, RowFilter, RowOrder, Show
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames import Schema
 from sourdine.frames.keys import Keys
-from sourdine.frames.schema import Schema
-from sourdine.tables.answers.answer import Answer
+from sourdine.tables import Answer, Query
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.comparison.intervals import difference, ratio
 from sourdine.tables.comparison.steps import (
@@ -21,7 +21,6 @@ from sourdine.tables.comparison.steps import (
     AnswerStep,
     compared,
 )
-from sourdine.tables.query import Query
 from sourdine.tables.statistics import COMPUTED, Count, Mean, Sum, Units
 
 

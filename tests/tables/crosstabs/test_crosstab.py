@@ -12,11 +12,12 @@ import sourdine as sd
 from sourdine import statistics as st
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.keys import Keys
-from sourdine.tables.answers.answer import ALL, Answer
+from sourdine.tables import Answer, TableRelease
+from sourdine.tables.answers.answer import ALL
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.comparison.show import RowOrder, Show
 from sourdine.tables.crosstabs import CrosstabSums, crosstab_of
-from sourdine.tables.release import TableRelease, _carry_out
+from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 
 REGIONS = ["north", "south", "east"]

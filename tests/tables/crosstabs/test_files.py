@@ -11,7 +11,7 @@ import pytest
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text.escaping import as_written
 from sourdine.frames.keys import Keys
-from sourdine.tables.answers.answer import Answer
+from sourdine.tables import Answer
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.crosstabs import Crosstab, crosstab_of
 

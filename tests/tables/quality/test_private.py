@@ -17,8 +17,8 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit, Schema
 from sourdine.frames.statistics.quality import CellState, all_cells
 from sourdine.mechanisms import Gaussian, Laplace
-from sourdine.tables import DataQuality, Privacy, Query, ReleasePlan, Table, rehearse
-from sourdine.tables.forecast import advice, forecasts, quality_forecast, smallest_seen
+from sourdine.tables import DataQuality, Privacy, Query, ReleasePlan, Table, forecasts, rehearse
+from sourdine.tables.forecast import advice, quality_forecast, smallest_seen
 from sourdine.tables.quality.private import _IS, QUERY, READ, Quality, data_quality
 from sourdine.tables.query import columns_of
 from sourdine.tables.release import _carry_out, _quality

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE, Allowance, Tuning, chosen
-from sourdine.tables.quantiles.method import QuantileMethod
+from sourdine.tables.quantiles import METHODS, QuantileMethod
+from sourdine.tables.quantiles.choice import AUTO, TREE, Allowance, Tuning, chosen
 from sourdine.tables.quantiles.tree import BinTree
 from sourdine.tables.statistics.order import MethodName
 from tests.errors import refusal_of

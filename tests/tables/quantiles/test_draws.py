@@ -14,6 +14,7 @@ from sourdine.tables.quantiles import (
     InverseSensitivity,
     JointExponential,
     NaiveLaplace,
+    QuantileMethod,
     RecursiveQuantiles,
     ThresholdHistogram,
     jitter,
@@ -23,7 +24,7 @@ from sourdine.tables.quantiles import inverse as inverse_file
 from sourdine.tables.quantiles.inverse import draw_places
 from sourdine.tables.quantiles.jitter import Jittered
 from sourdine.tables.quantiles.joint import multisets
-from sourdine.tables.quantiles.method import QuantileMethod, Targets
+from sourdine.tables.quantiles.method import Targets
 from sourdine.testing import SeededBits
 from tests.choice_laws import laplace_tail
 from tests.statistics import ALARM, fit

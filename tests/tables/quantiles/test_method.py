@@ -12,7 +12,8 @@ from scipy.stats import chi2_contingency
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.frames.statistics.group_ranks import CountedValues, SeparateRanks, SortedPlaces
+from sourdine.frames import CountedValues
+from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
 from sourdine.tables.quantiles import (
     InverseSensitivity,
     JointExponential,

@@ -9,17 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sourdine.frames import CountedValues, Schema, open_source
+from sourdine.frames import CountedValues, RankSource, Schema, open_source
 from sourdine.frames.expression import Grouping
 from sourdine.frames.statistics import binned as levels_module
 from sourdine.frames.statistics.binned import Ints, Levels
-from sourdine.frames.statistics.group_ranks import (
-    GroupRanks,
-    RankSource,
-    SeparateRanks,
-    SortedGroups,
-    SortedPlaces,
-)
+from sourdine.frames.statistics.group_ranks import GroupRanks, SeparateRanks, SortedGroups, SortedPlaces
 from sourdine.mechanisms import Laplace
 from sourdine.tables.quantiles.tree import BinTree, TreeWalk, quantiles, read_quantiles
 from sourdine.testing import SeededBits

@@ -5,10 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from sourdine.core.distance import Neighbours
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.tables.privacy import Privacy
-from sourdine.tables.query import Query
+from sourdine.frames import PrivacyUnit, Schema
+from sourdine.tables import Privacy, Query
 from sourdine.tables.series import SeriesBlock, SeriesPlan
 
 START = date(2024, 1, 1)

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from sourdine.accounting.ledger import Ledger
-from sourdine.frames.opening import open_source
-from sourdine.frames.source import Source
+from sourdine.frames import Source, open_source
 from sourdine.tables.series import SeriesPlan
 from tests.tables.series.case import START, make_plan
 

@@ -8,8 +8,8 @@ import pytest
 
 from sourdine.mechanisms.correlation import Participation
 from sourdine.tables.series import SeriesView, choose_matrix
+from sourdine.tables.series import SeriesView as View
 from sourdine.tables.series.choice import view_errors
-from sourdine.tables.series.views import SeriesView as View
 
 ONCE, TOTAL, PERIOD = Participation(), SeriesView(), SeriesView(window=1)
 

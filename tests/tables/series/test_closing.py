@@ -12,7 +12,7 @@ import pytest
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.opening import open_source
+from sourdine.frames import open_source
 from sourdine.tables.series import TableSeries
 from tests.tables.series.case import START, make_plan
 

@@ -13,9 +13,7 @@ import pytest
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.opening import open_source
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.source import Source
+from sourdine.frames import PrivacyUnit, Source, open_source
 from sourdine.mechanisms import KeyNoise, PartitionThreshold
 from sourdine.tables.series import SeriesPlan, SeriesView, TableSeries
 from sourdine.tables.series.keys import count_widths, most_counts

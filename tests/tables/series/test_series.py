@@ -14,9 +14,7 @@ import pytest
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, SourdineError
-from sourdine.frames.opening import open_source
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.source import Source
+from sourdine.frames import PrivacyUnit, Source, open_source
 from sourdine.tables.series import SeriesView, TableSeries
 from sourdine.testing import SeededBits
 from tests.tables.series.case import make_plan

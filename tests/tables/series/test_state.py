@@ -14,7 +14,7 @@ import pytest
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import InvalidParameter, LedgerError, SourdineError
-from sourdine.frames.source import Source
+from sourdine.frames import Source
 from sourdine.tables.series import TableSeries
 from sourdine.tables.series.state import SeriesState
 from tests.tables.series.case import make_plan

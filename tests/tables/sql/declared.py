@@ -2,9 +2,8 @@
 
 from typing import Any
 
+from sourdine.frames import PrivacyUnit, Schema
 from sourdine.frames.joins import Join
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
 from sourdine.tables.sql import SqlTable
 
 Column = dict[str, Any]

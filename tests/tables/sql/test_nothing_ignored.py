@@ -3,9 +3,9 @@
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.tables.query import Query, with_expressions
+from sourdine.frames import PrivacyUnit, Schema
+from sourdine.tables import Query
+from sourdine.tables.query import with_expressions
 from sourdine.tables.sql import SqlTable, read_sql
 from tests.tables.sql.declared import TABLES, days, keys, whole
 

@@ -8,7 +8,7 @@ import pytest
 import sourdine as sd
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit, Schema
-from sourdine.tables.query import Query
+from sourdine.tables import Query
 from sourdine.tables.release import _carry_out
 from sourdine.tables.sql import SqlQuestion, SqlTable, read_sql
 from sourdine.testing import SeededBits

@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as some
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.tables import Query
 from sourdine.tables.comparison.show import RowFilter
-from sourdine.tables.query import Query
 from sourdine.tables.sql import SqlQuestion, read_sql
 from tests.tables.sql.declared import TABLES
 

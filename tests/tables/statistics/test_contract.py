@@ -20,8 +20,7 @@ from sourdine.tables import Answer, Answers, Privacy, Query, ReleasePlan, foreca
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.record import _answer, _plain
 from sourdine.tables.release import _carry_out
-from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic
-from sourdine.tables.statistics.base import Style
+from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic, Style
 from sourdine.testing import SeededBits
 from tests.random_plans import FORMS, KINDS, random_plan
 from tests.statistics import ALARM

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sourdine.frames.columns import Real, span
+from sourdine.frames import Real
+from sourdine.frames.columns import span
 from sourdine.tables.statistics.quantiles import Normal, _Law, _steps
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from sourdine.tables.table import Table
+from sourdine.tables import Table
 
 COLUMNS: Mapping[str, object] = {
     "age": {"type": "integer", "lower": 0, "upper": 99},

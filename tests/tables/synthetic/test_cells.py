@@ -2,9 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sourdine.frames.opening import open_source
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames import PrivacyUnit, Schema, open_source
 from sourdine.frames.statistics.codes import record_codes
 from sourdine.tables.synthetic.cells import CellColumn, cells_of
 from sourdine.testing import SeededBits

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames import PrivacyUnit
+from sourdine.tables import Table
 from sourdine.tables.synthetic.part import SynthesisNoise, join_cells, measure_part
 from sourdine.tables.synthetic.synthesis import codes_by_part
 from sourdine.tables.synthetic.tree import FINENESS
-from sourdine.tables.table import Table
 from sourdine.testing import SeededBits
 
 SIZES = [2, 3, 2]

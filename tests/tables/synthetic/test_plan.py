@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from sourdine.accounting.spend import block_loss
+from sourdine.accounting import block_loss
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.tables.privacy import Privacy
+from sourdine.frames import PrivacyUnit, Schema
+from sourdine.tables import Privacy
 from sourdine.tables.synthetic import SyntheticBlock, SyntheticPlan
 from sourdine.tables.synthetic.budget import SHARES
 from tests.tables.synthetic.case import COLUMNS

@@ -7,8 +7,7 @@ import pytest
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import InvalidParameter
-from sourdine.tables.query import Query
-from sourdine.tables.release import TableRelease
+from sourdine.tables import Query, TableRelease
 from sourdine.tables.synthetic import from_release
 from sourdine.tables.synthetic.published import prior_tables
 from sourdine.testing import SeededBits

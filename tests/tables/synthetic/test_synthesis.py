@@ -10,12 +10,10 @@ import pytest
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, SourdineError
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.source import Source
-from sourdine.tables.query import Query
+from sourdine.frames import PrivacyUnit, Source
+from sourdine.tables import Query, Table
 from sourdine.tables.synthetic import SyntheticRelease
 from sourdine.tables.synthetic.synthesis import carry_out
-from sourdine.tables.table import Table
 from sourdine.testing import SeededBits
 from tests.tables.synthetic.case import COLUMNS, rows, table
 

@@ -8,10 +8,10 @@ import pytest
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import SourdineError
-from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames import PrivacyUnit
+from sourdine.tables import Table
 from sourdine.tables.synthetic import SyntheticRelease
 from sourdine.tables.synthetic.synthesis import carry_out
-from sourdine.tables.table import Table
 from sourdine.testing import SeededBits
 
 JOBS = ["nurse"] * 400 + ["smith"] * 300 + [f"rare {place}" for place in range(100)] + [None, "", "x" * 300]

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from sourdine.accounting import Spend
 from sourdine.accounting.ledger import Ledger, Period, PureBudget, RenyiBudget, Terms, store
 from sourdine.accounting.ledger.chain import fingerprint
 from sourdine.accounting.ledger.file import database
-from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.mechanisms import Gaussian, Laplace

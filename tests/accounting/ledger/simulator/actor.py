@@ -23,11 +23,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from sourdine.accounting import Spend
 from sourdine.accounting.ledger import Ledger, gate, ledger, store
 from sourdine.accounting.ledger.file import database, guard, names
 from sourdine.accounting.ledger.file import store as file_store
 from sourdine.accounting.ledger.server import store as server_store
-from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sourdine.core.loss import PrivacyLoss

@@ -9,13 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from sourdine.accounting import Spend
 from sourdine.accounting.ledger import balance, charge, gate, problems, store
 from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.file import database, guard, names
 from sourdine.accounting.ledger.file import store as file_store
 from sourdine.accounting.ledger.server import problems as server_problems
 from sourdine.accounting.ledger.server import store as server_store
-from sourdine.accounting.spend import Spend
 
 
 def _nothing() -> None:

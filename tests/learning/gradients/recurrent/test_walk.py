@@ -5,8 +5,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sourdine.learning.gradients.clipping import Flat
-from sourdine.learning.gradients.engine import Engine
+from sourdine.learning import Engine, Flat
 from sourdine.learning.gradients.recurrent.walk import can_walk, walked
 from tests.learning import reference
 
