@@ -30,6 +30,7 @@ from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 
 Cell = Any
+Shown = tuple[float, float]
 Row = dict[str, Cell]
 _EPSILON = 1 << 20  # at which nothing is left of the noise of those mechanisms that are not switched off
 _EPSILON_OF_TOP = 1000
@@ -768,20 +769,21 @@ class _Comparison:
     def _key(self, cells: Sequence[Cell]) -> tuple[Cell, ...]:
         return tuple(_key(cell, period) for cell, period in zip(cells, self.asked.periods, strict=True))
 
-    def _ours(self) -> list[tuple[tuple[Cell, ...], dict[str, float]]]:
-        """Rows in the order shown: keys as GROUP BY has them, and values by their names."""
-        rows: dict[tuple[Cell, ...], dict[str, float]] = {}
+    def _ours(self) -> list[tuple[tuple[Cell, ...], dict[str, Shown]]]:
+        """Rows in the order shown: keys as GROUP BY has them, and values with their intervals' widths."""
+        rows: dict[tuple[Cell, ...], dict[str, Shown]] = {}
         size = len(self.query.by)
         for answer in self.answers:
-            for key, value in zip(answer.keys, answer.estimate.value.tolist(), strict=True):
+            for key, value, lower, upper in answer.rows():
                 cells = tuple(_plain_key(cell) for cell in key)
                 # a quantile has its level after the keys, and a line the name of its coefficient
                 name = "".join([answer.statistic, *map(str, cells[size:])])
-                rows.setdefault(cells[:size], {})[name] = value
-                rows[cells[:size]].setdefault(answer.statistic, value)
+                shown = (value, upper - lower)
+                rows.setdefault(cells[:size], {})[name] = shown
+                rows[cells[:size]].setdefault(answer.statistic, shown)
         return list(rows.items())
 
-    def _values(self, ours: Mapping[str, float], name: str, item: str) -> float | None:
+    def _values(self, ours: Mapping[str, Shown], name: str, item: str) -> Shown | None:
         if name in ours:
             return ours[name]
         label = self._label(item)
@@ -795,8 +797,8 @@ class _Comparison:
         part = {"REGR_S": "slope", "REGR_I": "intercept", "MEDIAN": "0.5", "QUANTI": "0.25"}.get(item[:6], "")
         return str(self.query.show.names.get(label, label)) + ("0.9" if "0.9" in item else part)
 
-    def _near(self, item: str, ours: float, theirs: Cell, key: tuple[Cell, ...]) -> bool:
-        theirs = float(theirs)
+    def _near(self, item: str, shown: Shown, theirs: Cell, key: tuple[Cell, ...]) -> bool:
+        (ours, width), theirs = shown, float(theirs)
         if "MEDIAN" in item or "QUANTILE" in item:
             # the rank is that of DuckDB's; between two records any point has it
             column, level = ("pay", 0.9) if "pay" in item else ("b", 0.25 if "0.25" in item else 0.5)
@@ -809,11 +811,11 @@ class _Comparison:
         if rounds and abs(ours - theirs) <= 1:
             (value,) = self._plain([_inside(item)])[key]
             return ours == theirs or abs(value * 2 - round(value * 2)) < 1e-6  # either side of a step
-        # results of answers are rounded to three digits of their intervals
-        theirs_off = 0.01 * abs(theirs) if "/" in item or self.tables.by_units else 0.0
+        # values are rounded to three digits of their intervals, which are narrow here
+        rounding = min(width / 20, 0.01 * (1 + abs(theirs)))
         # answers that are read off one measurement share its rounding
         loose = 1e-3 if any(word in self.asked.text for word in _ROUGH) else 1e-6
-        return abs(ours - theirs) <= loose * (1 + abs(theirs)) + theirs_off
+        return abs(ours - theirs) <= loose * (1 + abs(theirs)) + rounding
 
     def _of_rows(self) -> str:
         asked, ours = self.asked, self._ours()
@@ -836,7 +838,7 @@ class _Comparison:
                 if value is None:
                     return f"no answer {item}"
                 if not self._near(item, value, theirs, key):
-                    return f"{item} of {key}: {value} and not {theirs}"
+                    return f"{item} of {key}: {value[0]} and not {theirs}"
         if asked.limit is None:
             for key in shown:
                 if key in everything and key not in seen and not any(map(_unknown, everything[key])):
