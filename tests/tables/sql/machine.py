@@ -812,7 +812,7 @@ class _Comparison:
             (value,) = self._plain([_inside(item)])[key]
             return ours == theirs or abs(value * 2 - round(value * 2)) < 1e-6  # either side of a step
         # values are rounded to three digits of their intervals, which are narrow here
-        rounding = min(width / 20, 0.01 * (1 + abs(theirs)))
+        rounding = min(width / 20, 0.02 * (1 + abs(theirs)))
         # answers that are read off one measurement share its rounding
         loose = 1e-3 if any(word in self.asked.text for word in _ROUGH) else 1e-6
         return abs(ours - theirs) <= loose * (1 + abs(theirs)) + rounding
