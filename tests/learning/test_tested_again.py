@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import InvalidParameter, VoidRun
 from sourdine.learning import Execution, Flat, Progress, Step, TrainingPlan, check, fit, loader, plan
+from sourdine.learning.gradients.self_test import compare_gradients
 from sourdine.learning.task import cross_entropy
 from tests.learning.zoo.case import Written
 
@@ -274,6 +275,18 @@ def test_tests_neither_read_data_by_index_nor_move_anything() -> None:
         step.close()
     assert read
     assert {place for each in read for place in each.tolist()} == set(places.tolist())
+
+
+def test_examples_that_the_losses_hold_are_tested_as_they_are() -> None:
+    class Case(Owner):
+        batch = X[:6].clone(), Y[:6].clone()
+
+    owner = Case(nn.Linear(4, 2))
+    owner.__dict__["batch"] = Case.batch
+    step = Step(owner.model, noise_multiplier=1, batch_size=6, steps=1)
+    step.check(owner.losses, *owner.batch)
+    way = compare_gradients(owner.model, owner.losses, owner.batch)
+    assert way.reason is None
 
 
 class Experts(nn.Module):

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.data import DataLoader, Dataset
 
 from sourdine.core.errors import VoidRun
@@ -197,12 +198,13 @@ class StateSnapshot:
             if slot.changed():
                 slot.put_back()
 
-    def stand_ins(self) -> AbstractContextManager[object]:
-        """Let made-up numbers be looked up meanwhile in tensors that losses take from elsewhere.
+    def stand_ins(self, batch: object) -> AbstractContextManager[object]:
+        """Let made-up numbers be looked up meanwhile in tensors that losses take from outside of a batch.
 
         A loss that is given the indices of examples would read real ones.
         """
-        return _StandIns(self._outside)
+        given = {id(each) for each in tree_leaves(batch)}
+        return _StandIns([each for each in self._outside if id(each) not in given])
 
     def check(self) -> None:
         """End the run if something was written that could not be put back."""

@@ -105,7 +105,7 @@ def check_full_batch(
     """
     count = count_of(batch)
     state = StateSnapshot(model, losses)
-    with torch.no_grad(), torch.random.fork_rng(), state.stand_ins():
+    with torch.no_grad(), torch.random.fork_rng(), state.stand_ins(batch):
         try:
             for place in (0, count - 1):
                 loss, other = (

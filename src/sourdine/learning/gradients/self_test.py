@@ -83,7 +83,7 @@ def compare_gradients(
             stacklevel=2,
         )
     try:
-        with _moved(model), torch.enable_grad(), state.stand_ins():
+        with _moved(model), torch.enable_grad(), state.stand_ins(batch):
             _check_writes(model, run, batch)
             with _noted_precisions(model) as precisions:
                 way = way_of(model, run, batch)  # it must run as it will
@@ -128,7 +128,7 @@ def repeat_comparison(
     """
     run, state = of_each_example(losses), StateSnapshot(model, losses)
     try:
-        with _moved(model), torch.enable_grad(), state.stand_ins():
+        with _moved(model), torch.enable_grad(), state.stand_ins(batch):
             with _noted_precisions(model) as precisions:
                 run(*batch)
             tolerance = max((_TOLERANCE.get(each, _AGAIN) for each in precisions), default=_AGAIN)
