@@ -323,10 +323,10 @@ _BATCHES = _Batches(size=100, batch_size=50, epochs=2)
 _RANGE = {"lower": 0, "upper": 1}
 
 CORE = {
-    "core.Distance": of(lambda **n: Distance(norm=Norm.L2, **n), amount=100, coordinates=100),
-    "core.Distance.l1": of(Distance.l1, value=100, coordinates=100),
+    "core.Distance": of(lambda **n: Distance(norm=Norm.L2, **n), amount=100, coordinates=100, largest=100),
+    "core.Distance.l1": of(Distance.l1, value=100, coordinates=100, largest=100),
     "core.Distance.l2": (
-        Example(Distance.l2, {"value": 100, "coordinates": 100}),
+        Example(Distance.l2, {"value": 100, "coordinates": 100, "largest": 100}),
         Example(Distance.l2, {"square": 100}),
     ),
     "core.Distance.linf": of(Distance.linf, value=100),
@@ -817,6 +817,7 @@ TABLES = {
         confidence=HALF,
     ),
     "tables.Privacy": of(tables.Privacy, epsilon=1, delta=SMALL, selection_delta=SMALL / 2),
+    "tables.Privacy.allot": of(tables.Privacy(epsilon=1, delta=SMALL).allot, part=HALF),
     "tables.Quantiles": _numbers(
         tables.Quantiles, {"column": "age", "levels": (HALF,)}, radius=100, cuts=100, bins=100
     ),

@@ -58,6 +58,7 @@ def test_every_mechanism_of_the_room_is_exported() -> None:
         for line in file.read_text().splitlines()
         if line.startswith("class ") and not line.startswith("class _")
     }
+    defined -= {"AdditiveNoise"}  # what several are derived from
     assert {name for name in names if name[0].isupper() and not name.isupper()} == defined
 
 

@@ -161,7 +161,7 @@ def check_satisfied(found: Generalised) -> None:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_table_is_refused_exactly_where_no_levels_satisfy_the_demand(data: st.DataObject) -> None:
     """The whole table may fail as one class where what remains of it does not."""
     record = st.tuples(st.sampled_from("0145"), st.sampled_from("uuuvw"))

@@ -1,4 +1,6 @@
 import csv
+import importlib.util
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -9,12 +11,30 @@ from sourdine_reproduction import SOURCES, STATEMENTS, Standing, answer, judge
 from sourdine_reproduction.registry import ANSWERED
 from sourdine_reproduction.statements import MEANING
 
-CHAPTER = Path(__file__).parents[2] / "docs" / "reproduced"
+DOCS = Path(__file__).parents[2] / "docs"
+VERDICTS = DOCS / "reproduced" / "verdicts.csv"
 
 
-def kept(name: str) -> list[dict[str, str]]:
-    with (CHAPTER / name).open(encoding="utf-8", newline="") as file:
+def read_rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def chapter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of the sources, as they are made from the verdicts that are kept."""
+    folder = tmp_path_factory.mktemp("chapter")
+    script = importlib.util.spec_from_file_location("reproduced", DOCS / "generate" / "reproduced.py")
+    assert script is not None
+    assert script.loader is not None
+    made = importlib.util.module_from_spec(script)
+    script.loader.exec_module(made)
+    (folder / VERDICTS.name).write_bytes(VERDICTS.read_bytes())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(made, "CHAPTER", folder)
+        patch.setattr(sys, "argv", ["reproduced.py", str(folder / "no results")])
+        made.main()
+    return folder
 
 
 def test_every_statement_has_a_place_and_words_in_both_languages() -> None:
@@ -27,7 +47,7 @@ def test_every_statement_has_a_place_and_words_in_both_languages() -> None:
 
 
 def test_the_chapter_judges_every_statement_once_and_answers_every_question() -> None:
-    rows = kept("verdicts.csv")
+    rows = read_rows(VERDICTS)
     assert Counter(row["statement"] for row in rows) == Counter(list(STATEMENTS))
     for row in rows:
         said = STATEMENTS[row["statement"]]
@@ -35,15 +55,15 @@ def test_the_chapter_judges_every_statement_once_and_answers_every_question() ->
         assert (row["sentence"], row["published"]) == (said.sentence, said.published)
 
 
-def test_its_pages_quote_what_the_statements_hold() -> None:
+def test_its_pages_quote_what_the_statements_hold(chapter: Path) -> None:
     for source in SOURCES:
-        page = (CHAPTER / f"{source.name}.md").read_text(encoding="utf-8").replace("\\", "")
+        page = (chapter / f"{source.name}.md").read_text(encoding="utf-8").replace("\\", "")
         for each in STATEMENTS.values():
             assert (f"« {each.sentence} »" in page) is (each.source is source), each.name
 
 
-def test_whatever_was_judged_before_has_become_of_something_or_has_a_reason() -> None:
-    rows = kept("all_changes.csv")
+def test_whatever_was_judged_before_has_become_of_something_or_has_a_reason(chapter: Path) -> None:
+    rows = read_rows(chapter / "all_changes.csv")
     assert all(row["before"] == row["after"] for row in rows if not row["why it changed"])
     assert {"understated", "overstated"} & {row["after"] for row in rows} == set()
     numbers = [word for row in rows for word in row["why it changed"].split() if word == "Counted"]

@@ -18,7 +18,7 @@ import typer
 
 from sourdine.cli.audit.training import plain as plain_training
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import AsJson, Seed, bits_of, check_seed
+from sourdine.cli.shared.parse import AsJson, Seed, bits_of, check_seed, number
 from sourdine.core import check
 from sourdine.core.errors import SourdineError
 
@@ -34,7 +34,7 @@ def mutants(
         int, typer.Option(help="Answers of a mechanism for each of two neighbours.")
     ] = _ENOUGH,
     pairs: Annotated[int, typer.Option(help="Pairs of neighbouring tables for each fault of plans.")] = 400,
-    epsilon: Annotated[float, typer.Option(help="Epsilon that each training claims.")] = 4.0,
+    epsilon: Annotated[str, typer.Option(help="Epsilon that each training claims.")] = "4",
     steps: Annotated[int, typer.Option(help="Steps of each training.")] = 20,
     canaries: Annotated[int, typer.Option(help="Canaries of each training.")] = 2000,
     gradients: Annotated[int, typer.Option(help="Canaries in gradient space.")] = 20_000,
@@ -53,7 +53,7 @@ def mutants(
         good = _mechanisms(samples, seed, as_json)
     elif kind == "training":
         good = _training(
-            epsilon=epsilon,
+            epsilon=float(number(_OWNER, "epsilon", epsilon, 0, 1 << 20)),
             steps=steps,
             canaries=canaries,
             gradients=gradients,

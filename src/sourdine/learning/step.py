@@ -94,6 +94,7 @@ class Step:
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     >>> step = Step(model, noise_multiplier=1.1, batch_size=2, steps=1)
     >>> step.add(lambda x: model(x).squeeze(1), torch.ones(2, 3))
+    False
     >>> step.close()
     >>> optimizer.step()
     >>> step.left

@@ -91,6 +91,7 @@ class Privacy:
 
         Each gets its share of it; together that is a rho within part * epsilon at what is left of delta.
         """
+        part = check.positive("Privacy", "part", part)
         rest = left_of(self.delta or 0.0, Fraction(self.selection_delta or 0))
         return Allotment(
             total=ConcentratedBudget.within(part * self.epsilon, rest).limit / part, squared=True

@@ -71,7 +71,7 @@ def test_coarser_lattices_are_tried_where_the_finest_says_little() -> None:
     assert coarse.lower <= fine.lower <= fine.upper <= coarse.upper
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(2, 300_000), st.floats(0.01, 0.5), st.floats(0.01, 1), st.floats(-12, -1))
 def test_outcomes_that_hardly_come_out_are_left_out(
     count: int, chance: float, loud: float, log_delta: float

@@ -390,8 +390,8 @@ def _spread(acts: list[Callable[[], None]], seconds: float) -> None:
 
 def _settle(site: Site) -> None:
     """Wait until what is enough for a batch has been delivered, through proxies that go on failing."""
-    deadline = time.monotonic() + _END
-    while time.monotonic() < deadline:
+    end = time.monotonic() + _END
+    while time.monotonic() < end:
         time.sleep(2)
         store = open_store(site.stores["shuffle"].address)
         try:
@@ -403,7 +403,7 @@ def _settle(site: Site) -> None:
             )
         finally:
             store.close()
-        is_staged = site.chaos.mode == Mode.STAGING and time.monotonic() < deadline - _END + 2 * _STAGING
+        is_staged = site.chaos.mode == Mode.STAGING and time.monotonic() < end - _END + 2 * _STAGING
         if not waits and not is_staged:
             return
 
