@@ -342,7 +342,7 @@ CORE = {
 }
 
 ACCOUNTING = {
-    "accounting.PLD": of(PLD, width=QUARTER),
+    "accounting.PLD": of(PLD, width=QUARTER, relative_width=SMALL),
     "accounting.PLD.delta": of(lambda epsilon: PLD().delta(MANY, epsilon), epsilon=1),
     "accounting.PLD.epsilon": of(lambda delta: PLD().epsilon(MANY, delta), delta=SMALL),
     "accounting.PLD.repeat": of(lambda count: PLD().repeat(MANY, count), count=100),
