@@ -378,3 +378,28 @@ def test_a_parameter_of_nan_is_no_change() -> None:
         step.close()
         with torch.no_grad():
             model.weight[0] = torch.nan
+
+
+def test_layers_that_others_refer_to_keep_the_hooks_of_a_step() -> None:
+    class Referring(nn.Module):
+        """Refers to a layer before it owns it, as compiled layers do."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.steps = [nn.Linear(4, 2)]
+            self.last = self.steps[0]
+
+        def forward(self, x: Tensor) -> Tensor:
+            out: Tensor = self.steps[0](x)
+            return out
+
+    model = nn.Sequential(Referring())
+    step = Step(model, noise_multiplier=1, batch_size=30, steps=2)
+    rows = list[int]()
+
+    def losses(x: Tensor, y: Tensor) -> Tensor:
+        rows.append(len(x))
+        return cross_entropy(model(x), y)
+
+    step.add(losses, X, Y)
+    assert rows[-1] == len(X)  # at once, and not each alone

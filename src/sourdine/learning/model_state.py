@@ -129,13 +129,13 @@ class StateSnapshot:
         self._slots: list[_Slot] = []
         self._outside: list[Tensor] = []  # that losses take from elsewhere than the model
         self._seen: dict[int, object] = {id(value): value for _, value in _values(model)}
+        self._seen |= {id(layer): layer for layer in model.modules()}  # first: one may refer to a later one
         for layer in model.modules():
-            self._seen[id(layer)] = layer
             self._slots.append(_ModuleSlot(layer))
             for name in ("_parameters", "_buffers", "_modules"):
                 self._slots.append(_DictSlot(layer.__dict__[name]))
             for name, value in layer.__dict__.items():
-                if name not in OWN:
+                if name not in OWN | _PATCHED:
                     self._walk(value, 0, tensors=False)
         for kind in {type(layer): None for layer in model.modules()}:
             self._walk_class(kind)
@@ -172,13 +172,13 @@ class StateSnapshot:
             for layer in value.modules():
                 self._seen[id(layer)] = layer
                 self._slots.append(_ModuleSlot(layer))
-                inside += layer.__dict__.values()
+                inside += [each for name, each in layer.__dict__.items() if name not in OWN]
         elif (parts := parts_of_function(value)) is not None:
             for home, key, part in parts:
                 if home is not None:
                     self._slots.append(_NameSlot(home, key, part))
             for _, name, part in parts:
-                self._walk(part, depth + bool(name), tensors=tensors)
+                self._walk(part, depth + bool(name), tensors=True)
         elif hasattr(value, "__dict__") and is_opened(type(value), tensors):
             self._walk_class(type(value))
             self._slots.append(_DictSlot(value.__dict__, tensors))
@@ -429,8 +429,9 @@ def parts_of_function(value: object) -> list[tuple[object, str, object]] | None:
         return [(None, "", value.fget)]
     if not isinstance(value, types.FunctionType):
         return None
-    if is_library(value):
-        return [(None, "", content_of(each)) for each in value.__closure__ or ()]
+    if is_library(value):  # such as a compiler's, whose records change with every call
+        ours = (value.__module__ or "").startswith("sourdine.")
+        return [(None, "", content_of(each)) for each in (value.__closure__ or ()) if ours]
     names = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
     found: list[tuple[object, str, object]] = [(cell, name, content_of(cell)) for name, cell in names]
     found += [

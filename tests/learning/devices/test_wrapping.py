@@ -80,6 +80,7 @@ def test_a_compiled_model_is_trained_layer_by_layer(
 
 @pytest.mark.slow
 def test_a_frozen_part_stays_compiled() -> None:
+    torch._dynamo.reset()  # which compiles a function a few times only, in all tests together
     calls = []
 
     def backend(graph: torch.fx.GraphModule, inputs: list[Tensor]) -> Callable[..., object]:
