@@ -257,8 +257,8 @@ def _theirs(name: str) -> type[Named]:
                 ) from problem
     if name not in _registered:
         raise UnknownName(
-            f"The name '{name}' is not of this package, and nothing here has registered it. Import the "
-            "module that does so by sourdine.core.registry.register, or install the package that offers it."
+            f"The name '{name}' is not of this package, and nothing here has registered it. Import "
+            "the module that registers it by sourdine.core.registry.register, or install its package."
         )
     return _registered[name]
 

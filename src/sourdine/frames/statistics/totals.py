@@ -192,22 +192,22 @@ def _by_record(
         sums_of_all = f"SELECT {', '.join(named)} FROM {records}"
         return f"SELECT {', '.join(['0 AS lacking', *outputs])} FROM ({sums_of_all})"
     groups = f"SELECT {', '.join([*raws, *named])} FROM {records} GROUP BY {', '.join(raws)}"
-    marks = [f"key_{i}" for i in range(len(by))]
-    keys = [f"{sql} AS {mark}" for sql, mark in zip(lookup.marks(by, dialect), marks, strict=True)]
+    key_marks = [f"key_{i}" for i in range(len(by))]
+    keys = [f"{sql} AS {mark}" for sql, mark in zip(lookup.marks(by, dialect), key_marks, strict=True)]
     joined = lookup.join(by, "SELECT * FROM found", dialect)
-    codes = [f"{lookup.coded(each, mark)} AS {mark}" for each, mark in zip(by, marks, strict=True)]
+    codes = [f"{lookup.coded(each, mark)} AS {mark}" for each, mark in zip(by, key_marks, strict=True)]
     rows = (
         f"WITH found AS {dialect.materialized} ({groups}), "
         f"named AS (SELECT {', '.join(keys)}, rows.* FROM {joined})"
     )
     if len(sets) == 1 and all(each.apart for each in by):  # what was found are the groups already
-        known = " AND ".join(f"{mark} IS NOT NULL" for mark in marks)
+        known = " AND ".join(f"{mark} IS NOT NULL" for mark in key_marks)
         return f"{rows} SELECT {', '.join(['0 AS lacking', *codes, *outputs])} FROM named WHERE {known}"
-    grouped = ", ".join(f"({', '.join(marks[place] for place in each)})" for each in sets)
-    lacking = " + ".join(f"grouping({mark}) * {1 << i}" for i, mark in enumerate(reversed(marks)))
+    grouped = ", ".join(f"({', '.join(key_marks[place] for place in each)})" for each in sets)
+    lacking = " + ".join(f"grouping({mark}) * {1 << i}" for i, mark in enumerate(reversed(key_marks)))
     totals = [f"{sql} AS sum_{i}" for i, sql in enumerate(sums)]
     return (
-        f"{rows}, totals AS (SELECT {lacking} AS lacking, {', '.join([*marks, *totals])} FROM named "
+        f"{rows}, totals AS (SELECT {lacking} AS lacking, {', '.join([*key_marks, *totals])} FROM named "
         f"GROUP BY GROUPING SETS ({grouped})) SELECT {', '.join(['lacking', *codes, *outputs])} FROM totals"
     )
 
@@ -251,8 +251,8 @@ def _by_unit(
     dialect: Dialect,
 ) -> str:
     """Totals of each unit in each group, then at most so many groups of a unit, then their sums."""
-    marks = [f"key_{i}" for i in range(len(by))]
-    known = [f"{sql} AS {mark}" for sql, mark in zip(lookup.marks(by, dialect), marks, strict=True)]
+    key_marks = [f"key_{i}" for i in range(len(by))]
+    known = [f"{sql} AS {mark}" for sql, mark in zip(lookup.marks(by, dialect), key_marks, strict=True)]
     values = [f"value_{i}" for i in range(len(statistics))]
     of_units = f"SELECT * FROM ({records}) WHERE unit IS NOT NULL"
     named = f"SELECT {', '.join(['unit', *known, *values])} FROM {lookup.join(by, of_units, dialect)}"
@@ -266,17 +266,17 @@ def _by_unit(
             outputs += _outputs(f"total_{len(outer)}", f"sum_{len(outer)}", each.wide, dialect)
             outer.append(f"sum({part}) AS total_{len(outer)}")
     inner = [f"coalesce({sql}, 0) AS {column}" for sql, column in aggregates.items()]
-    condition = " AND ".join(f"{mark} IS NOT NULL" for mark in marks) or "TRUE"
+    condition = " AND ".join(f"{mark} IS NOT NULL" for mark in key_marks) or "TRUE"
     rows = (
-        f"SELECT {', '.join(['unit', *marks, *inner])} FROM ({named}) WHERE {condition} "
-        f"GROUP BY {', '.join(['unit', *marks])}"
+        f"SELECT {', '.join(['unit', *key_marks, *inner])} FROM ({named}) WHERE {condition} "
+        f"GROUP BY {', '.join(['unit', *key_marks])}"
     )
     if groups is not None:
         rows, names = lookup.with_keys(by, rows, dialect)
         rows = dialect.first(rows, secret_order(names, bits, dialect), names, groups)
-    grouped = f" GROUP BY {', '.join(marks)}" if marks else ""
-    codes = [f"{lookup.coded(each, mark)} AS {mark}" for each, mark in zip(by, marks, strict=True)]
-    totals = f"SELECT {', '.join([*marks, *outer])} FROM ({rows}){grouped}"
+    grouped = f" GROUP BY {', '.join(key_marks)}" if key_marks else ""
+    codes = [f"{lookup.coded(each, mark)} AS {mark}" for each, mark in zip(by, key_marks, strict=True)]
+    totals = f"SELECT {', '.join([*key_marks, *outer])} FROM ({rows}){grouped}"
     return f"SELECT {', '.join([*codes, *outputs])} FROM ({totals})"
 
 
