@@ -18,7 +18,7 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from sourdine.core.randomness.bits import SystemBits  # noqa: E402
+from sourdine.core.random.bits import SystemBits  # noqa: E402
 from sourdine.testing import SeededBits  # noqa: E402
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
 
 _TENS = tuple(10.0**power for power in range(-4, 10))
@@ -163,7 +163,7 @@ FIGURES: Mapping[str, Callable[[Measures], dict[str, Figure]]] = {
 
 def draw(name: str, measures: Path, folder: Path) -> list[tuple[Path, Figure]]:
     """Draw the charts of a benchmark into a folder; nothing if it left no measures."""
-    from sourdine.core.figure import picture
+    from sourdine.core.display import picture
 
     if name not in FIGURES or not measures.exists():
         return []

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.finding import BETTER, MET, MISSED, findings
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 
 _HEAD = """# Benchmarks
 

@@ -15,7 +15,7 @@ from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from benchmarks.servers import Server
-from sourdine.core.figure import picture
+from sourdine.core.display import picture
 from sourdine.frames import mock, opening
 from sourdine.frames.engines.closed import closed_connection, spilling_connection
 from tests.browser import Chromium, started, watched

@@ -12,8 +12,8 @@ from sourdine.accounting import Spend
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.registry import register
+from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.core.serialization import register
 from sourdine.mechanisms import Geometric
 
 NAME = "tests.example/rounded-count/1"

@@ -14,7 +14,7 @@ from sourdine.core.distance import Distance, Norm
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.registry import is_ours, name_of
+from sourdine.core.serialization import is_ours, name_of
 from sourdine.local import Hybrid
 from sourdine.mechanisms import KeyNoise, PartitionThreshold
 from sourdine.testing import SeededBits
@@ -71,7 +71,7 @@ def test_survives_json(example: Example) -> None:
 
 @pytest.mark.parametrize("kind", contract.all_kinds())
 def test_has_a_lasting_name(kind: type[Mechanism]) -> None:
-    assert is_ours(name_of(kind)), "give it a line in core/registry.py"
+    assert is_ours(name_of(kind)), "give it a line in core/serialization.py"
 
 
 @pytest.mark.parametrize("example", contract.examples())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.core.late import install_line
+from sourdine.core.lazy import install_line
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = metadata("sourdine").get_all("Provides-Extra") or []

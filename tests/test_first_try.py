@@ -18,7 +18,7 @@ import pytest
 
 import sourdine as sd
 from sourdine import statistics as st
-from sourdine.core.text.notation import in_files
+from sourdine.core.format import in_files
 from sourdine.frames import Schema
 from sourdine.frames.expressions import Among, ColumnValue
 from sourdine.tables import Answer

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 import sourdine
-from sourdine.core import registry
+from sourdine.core import serialization as registry
 
 ROOT = Path(sourdine.__file__).parent
 LAYERS = (
@@ -32,9 +32,9 @@ BY_NAME = {
     "__init__.py": "any package, when it is first used",
     "audit/outcomes.py": "packages below, whose mechanisms are examined",
     "cli/verbs.py": "modules of cli",
-    "core/late.py": "modules of the package that asks",
-    "core/registry.py": "classes that files name: upward",
-    "core/view.py": "what shows an object: upward, to report",
+    "core/lazy.py": "modules of the package that asks",
+    "core/serialization.py": "classes that files name: upward",
+    "core/display.py": "what shows an object: upward, to report",
     "estimators/storage.py": "modules of estimators",
     "frames/times/zones.py": "tzdata",
     "learning/__init__.py": "modules of learning and of packages below",
@@ -98,7 +98,7 @@ def test_what_the_registry_names_is_there() -> None:
 
 
 def test_views_name_modules_of_report_alone() -> None:
-    named = STRING.findall(texts()["core/view.py"])
+    named = STRING.findall(texts()["core/display.py"])
     assert named
     assert {package_of(each) for each in named} == {"report"}
 

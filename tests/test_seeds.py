@@ -6,7 +6,7 @@ import zlib
 import numpy as np
 import pytest
 
-from sourdine.core.randomness.bits import SYSTEM
+from sourdine.core.random.bits import SYSTEM
 from sourdine.testing import SeededBits
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.randomness import exact
+from sourdine.core.random import samplers as exact
 from sourdine.local.words import WordTree, find_words
 from sourdine.testing import SeededBits
 

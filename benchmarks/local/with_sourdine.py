@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.local.cases import EPSILON, answers, truth
 from benchmarks.peers import Answer, Question, serve, versions
-from sourdine.core.randomness.bits import SYSTEM
+from sourdine.core.random.bits import SYSTEM
 from sourdine.local.choose import frequency_oracle
 from sourdine.local.consistency import non_negative
 from sourdine.local.frequency.subset import SubsetSelection

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sourdine.core.figure import picture
+from sourdine.core.display import picture
 from sourdine.report.view import Section, TextTable
 from sourdine_reproduction import find_experiments
 from sourdine_reproduction.cache import read

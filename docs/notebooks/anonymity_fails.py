@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sourdine.anonymity import Demand, generalise, measure, measure_records
 from sourdine.audit.attacks import ATTACKS
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.report.charts.anonymity import draw_hiding
 from sourdine.report.pages.training_audit import draw_attack
 from sourdine.tables.mock import draw_register

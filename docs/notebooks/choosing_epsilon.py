@@ -6,7 +6,7 @@
 
 # %%
 from sourdine.accounting.explain import explain_guarantee, posterior_bounds, sentences
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.mechanisms import Geometric
 from sourdine.report.charts.base import Axis, Series, draw_lines
 from sourdine.report.charts.beliefs import draw_family

@@ -8,7 +8,7 @@
 # %%
 import numpy as np
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.local.rappor import Rappor
 from sourdine.local.rappor.decode import Candidates, Evidence, decode_by_least_squares
 from sourdine.report.charts.base import Axis, Series, draw_lines

@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 import sourdine as sd
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.estimators import LeastSquaresRegressor, NaiveBayes, PrivateSearchCV, StandardScaler
 from sourdine.report.charts.base import Axis, Series, draw_lines
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import sourdine as sd
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.report.charts.base import Axis, Series, draw_lines
 
 # %% [markdown]

@@ -9,7 +9,7 @@
 from dataclasses import replace
 
 from sourdine.accounting import Sampler, Training, cost_of_training, dpsgd_epsilon, noise_for
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.report.charts.base import Axis, Series, draw_lines
 
 run = Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=15)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.randomness.bits import keystream
+from sourdine.core.random.bits import keystream
 
 _AHEAD = 1 << 12
 

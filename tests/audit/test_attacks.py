@@ -18,7 +18,7 @@ from sourdine.audit.outcomes import kinds, title
 from sourdine.core import grid
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness.bits import SYSTEM
+from sourdine.core.random.bits import SYSTEM
 from sourdine.mechanisms import Gaussian, Geometric, Laplace
 from sourdine.testing import SeededBits
 from tests.contract import one_of_each

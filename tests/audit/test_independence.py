@@ -10,7 +10,7 @@ from scipy.stats import binom
 from sourdine.audit.independence import _equal_as_often, _pairs, _suggested, _untied, independent
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.mechanisms import Laplace, Warner
 from sourdine.testing import SeededBits
 from tests.mutants.mutant import Resampled

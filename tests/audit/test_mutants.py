@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sourdine.audit import find_examples
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.mechanisms import Laplace
 from sourdine.testing import SeededBits
 from tests.mutants import Mutant, all_mutants

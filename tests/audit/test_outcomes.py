@@ -10,7 +10,7 @@ from sourdine.audit.outcomes import align
 from sourdine.core.distance import Distance
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.mechanisms import Laplace
 from sourdine.testing import SeededBits
 

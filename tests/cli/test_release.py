@@ -15,8 +15,8 @@ import duckdb
 import pytest
 
 from sourdine.accounting.ledger import Ledger
-from sourdine.core import disk
-from sourdine.core.disk import UNFINISHED
+from sourdine.core import files as disk
+from sourdine.core.files import UNFINISHED
 from tests.cli.table_case import Case, build, run
 
 ALL = ["answers.csv", "certificate.json", "quality.csv", "release.json", "report.html"]

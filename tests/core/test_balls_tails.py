@@ -3,8 +3,8 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from sourdine.core import balls
-from sourdine.core.balls import any_of, gaussian_tail, laplace_tail
+from sourdine.core import interval_arithmetic as balls
+from sourdine.core.interval_arithmetic import any_of, gaussian_tail, laplace_tail
 
 
 def summed(weight: object, start: int, reach: int) -> mpmath.mpf:

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from sourdine.core.codec import added, decoded, encoded
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.serialization import added, decoded, encoded
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.core import disk
+from sourdine.core import files as disk
 
 
 def names(folder: Path) -> list[str]:

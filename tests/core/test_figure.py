@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import vl_convert
 
+from sourdine.core.display import Figure, _packed, picture
 from sourdine.core.errors import SourdineError
-from sourdine.core.figure import Figure, _packed, picture
 from sourdine.report import Axis, Series, draw_lines
 
 
@@ -42,7 +42,7 @@ def test_a_picture_is_packed_and_not_changed() -> None:
 def test_without_the_renderer_a_figure_is_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A plain installation has none: the file of the chart is written, and pictures name what they need."""
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    monkeypatch.setattr("sourdine.core.figure.find_spec", lambda name: None)
+    monkeypatch.setattr("sourdine.core.display.find_spec", lambda name: None)
     rows: list[dict[str, float | str]] = [{"x": 1.0, "y": 2.0, "who": "a"}]
     x, y = Axis(field="x", title="steps"), Axis(field="y", title="cost")
     figure = Figure(title="A", chart=draw_lines(rows, x=x, y=y, series=Series(field="who", names=("a",))))

@@ -4,14 +4,14 @@ import pytest
 import scipy.special
 
 import sourdine.accounting
-from sourdine.core import late as module
-from sourdine.core.late import _SPECIAL, gammaln, late, ndtr
+from sourdine.core import lazy as module
+from sourdine.core.lazy import _SPECIAL, gammaln, late, ndtr
 
 
 def test_a_name_comes_from_its_module_and_a_module_by_its_own() -> None:
     find = late("sourdine.core", {"errors": ("InvalidParameter",)})
     assert find("InvalidParameter").__name__ == "InvalidParameter"  # type: ignore[attr-defined]
-    assert find("late").__name__ == "sourdine.core.late"  # type: ignore[attr-defined]
+    assert find("lazy").__name__ == "sourdine.core.lazy"  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match=r"'sourdine\.core' has no attribute 'nothing'"):
         find("nothing")
 

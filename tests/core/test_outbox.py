@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.core import disk
-from sourdine.core.disk import UNFINISHED
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.outbox import Outbox
-from sourdine.core.text.notation import in_files
+from sourdine.core.files import UNFINISHED, Outbox
+from sourdine.core.format import in_files
 
 NAMES = ("answers.csv", "release.json", "certificate.json")
 
@@ -30,8 +29,8 @@ def names(folder: Path) -> list[str]:
 KILLED = """
 import json, os, signal, sys
 from pathlib import Path
-from sourdine.core.outbox import Outbox
-from sourdine.core import disk
+from sourdine.core.files import Outbox
+from sourdine.core import files as disk
 
 EVENTS = {"open", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.remove", "shutil.rmtree"}
 folder, found, names = Path(sys.argv[1]), [], sys.argv[2:]
@@ -167,8 +166,8 @@ def test_a_file_that_grows_too_large_leaves_nothing(tmp_path: Path) -> None:
     script = (
         "import resource, sys, tempfile\n"
         "from pathlib import Path\n"
-        "from sourdine.core.outbox import Outbox\n"
-        "from sourdine.core import disk\n"
+        "from sourdine.core.files import Outbox\n"
+        "from sourdine.core import files as disk\n"
         "from sourdine.core.errors import SourdineError\n"
         "tempfile.tempdir = sys.argv[1]\n"
         "def fill(place):\n"

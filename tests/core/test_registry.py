@@ -26,11 +26,10 @@ from sourdine.accounting import (
     Shuffled,
     TruncatedPoisson,
 )
-from sourdine.core import registry
-from sourdine.core.codec import added
+from sourdine.core import serialization as registry
 from sourdine.core.errors import InvalidParameter, UnknownName
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.registry import ALIASES, TABLE, Named, class_of, first_name, name_of, register
+from sourdine.core.serialization import ALIASES, TABLE, Named, added, class_of, first_name, name_of, register
 from sourdine.local import GRR
 from sourdine.mechanisms import Laplace
 from tests import contract
@@ -271,12 +270,12 @@ def test_a_cell_that_is_run_again_takes_the_name_over(alone: None) -> None:
 
 def test_a_class_of_this_package_without_a_line_says_where_it_goes() -> None:
     ours = type("Tail", (Laplace,), {"__module__": "sourdine.mechanisms.tail"})
-    with pytest.raises(InvalidParameter, match=r"Tail has no name.*its line to TABLE in core/registry\.py"):
+    with pytest.raises(InvalidParameter, match=r"Tail has no name.*its line to TABLE in core/serialization\.py"):
         name_of(ours)
 
 
 def test_a_name_that_nobody_registered_says_how(alone: None) -> None:
-    with pytest.raises(UnknownName, match=rf"'{NAME}' is not of this package.*registry\.register"):
+    with pytest.raises(UnknownName, match=rf"'{NAME}' is not of this package.*serialization\.register"):
         Mechanism.from_json({"mechanism": NAME, "scale": "1"})
 
 
@@ -286,7 +285,7 @@ def test_an_installed_package_offers_its_mechanisms(
 ) -> None:
     (tmp_path / "acme_counts.py").write_text(
         "from dataclasses import dataclass\n"
-        "from sourdine.core.registry import register\n"
+        "from sourdine.core.serialization import register\n"
         "from tests.own_mechanism import Unregistered\n"
         f"@register('{NAME}')\n"
         "@dataclass(frozen=True, kw_only=True)\n"
@@ -335,4 +334,4 @@ def test_a_new_field_leaves_what_was_written_as_it_was(alone: None) -> None:
 def test_the_table_is_read_without_importing_anything() -> None:
     source = Path(inspect.getfile(registry)).read_text(encoding="utf-8")
     imported = set(re.findall(r"^(?:from|import) (sourdine\S*)", source, re.MULTILINE))
-    assert imported <= {"sourdine.core", "sourdine.core.errors", "sourdine.core.codec"}
+    assert imported <= {"sourdine.core", "sourdine.core.errors", "sourdine.core.serialization"}

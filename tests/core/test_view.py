@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from sourdine.core.view import figure_of, view_of
+from sourdine.core.display import figure_of, view_of
 
 
 def test_what_nobody_registered_is_not_shown() -> None:

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sourdine.audit import binomial
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.estimators.payment import FitPlan
 from sourdine.mechanisms import Gaussian
 from sourdine.testing import SeededBits

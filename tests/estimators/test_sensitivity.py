@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sourdine.core.distance import Neighbours
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.estimators import moments, rows
 from sourdine.estimators.moments import ConstantRule, ProductSums
 from sourdine.estimators.payment import PrivateEstimator

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import in_files
+from sourdine.core.format import in_files
 from sourdine.frames import PrivacyUnit
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sourdine.core.codec import encoded
 from typer.testing import CliRunner
 
 import sourdine as sd
@@ -36,7 +37,6 @@ from sourdine.accounting.ledger import (
 )
 from sourdine.accounting.release import Release
 from sourdine.cli import app
-from sourdine.core.codec import encoded
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.learning import NoisyGradient

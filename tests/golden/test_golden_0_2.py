@@ -14,7 +14,7 @@ import pytest
 from sourdine.accounting import Spend
 from sourdine.accounting.certificate import PublicKey, verify_release
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.registry import TABLE
+from sourdine.core.serialization import TABLE
 from sourdine.local import Question
 from sourdine.local.questionnaire import DeviceLedger, Questionnaire, QuestionnaireDevice
 from tests.golden.test_golden_0_1 import read, run, same, same_estimate

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.mechanisms import Exponential, PermuteAndFlip
 from tests.mutants.mutant import Mutant
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sourdine.audit.outcomes import kinds
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from tests.mutants.mutant import Mutant
 
 _SHARPER = Fraction(11, 10)

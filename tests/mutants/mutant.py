@@ -13,7 +13,7 @@ from sourdine.audit.lower_bound import FALSE_ALARM
 from sourdine.core.distance import Distance
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 
 Sampler = Callable[[NDArray[Any], Bits], NDArray[Any]]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import coins
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import coins
 from sourdine.learning import NoisyGradient
 from sourdine.mechanisms import Gaussian, Geometric, Laplace
 from tests.mutants.mutant import Mutant

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import Bits, coins
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import Bits, coins
 from sourdine.mechanisms import KaryResponse, OneCoin, TwoCoins, Warner
 from tests.mutants.mutant import Mutant
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import Bits
 from sourdine.mechanisms import CorrelatedGaussian, CorrelatedNoise
 from tests.mutants.mutant import Mutant
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import Bits
 from sourdine.mechanisms import AboveThreshold, SparseVector
 from tests.mutants.mutant import Mutant
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from sourdine.audit.training import TrainingAudit, audit_training, trace
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.learning import Clipping, FixedBatches, Flat, PoissonBatches, Step, TrainingPlan
 from sourdine.learning.data.batches import Batches, Indices, shuffled
 from sourdine.learning.data.trees import Tree, count_of

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sourdine.accounting import Bracket
-from sourdine.core.codec import decoded, encoded
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
+from sourdine.core.serialization import decoded, encoded
 from sourdine.report import Section, TextTable
 from sourdine_reproduction import Experiment, Result, Settings, Standing, answer, cache, judge
 from sourdine_reproduction.cache import FOLDER, forget, run_or_read

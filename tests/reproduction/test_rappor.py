@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.local.rappor import Rappor
 from sourdine.testing import SeededBits
 from sourdine_reproduction import Result, Settings, Standing, find_experiments

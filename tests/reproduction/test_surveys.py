@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.local import Survey
 from sourdine.mechanisms import OneCoin, TwoCoins, Warner
 from sourdine_reproduction import Result, Settings, Standing, find_experiments

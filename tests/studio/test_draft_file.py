@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.core.text.toml import parse_toml
+from sourdine.core.text import parse_toml
 from sourdine.studio.draft import ChangedElsewhere, DraftFile, Edit, place_of, pointer_of
 from sourdine.tables.draft import draft
 

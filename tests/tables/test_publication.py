@@ -11,7 +11,7 @@ import pytest
 
 import sourdine as sd
 from sourdine.accounting.certificate import verify_release
-from sourdine.core import view
+from sourdine.core import display as view
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.tables import Count, Mean, Specification, TableRelease, rehearse
 from sourdine.tables.origin import FRAME

@@ -19,7 +19,7 @@ from sourdine.anonymity import (
     measure_records,
 )
 from sourdine.audit.attacks import AttackChart, ChartPoint
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.frames.output import relation_of_cells
 from sourdine.report.pages.training_audit import draw_attack
 from sourdine.report.view import Cell, Section, TextTable

@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 
 import sourdine
-from sourdine.core import disk
-from sourdine.core.codec import decoded, encoded
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.serialization import decoded, encoded
 from sourdine_reproduction.data import data_sentence
 from sourdine_reproduction.registry import Experiment, Result, Settings
 

@@ -14,9 +14,9 @@ from sourdine.accounting.explain import (
 )
 from sourdine.accounting.explain.explanation import PREMIUM
 from sourdine.accounting.explain.words import money_up
+from sourdine.core.display import Figure
 from sourdine.core.distance import Distance
 from sourdine.core.distributions import GaussianLaw
-from sourdine.core.figure import Figure
 from sourdine.core.format import shorten_up
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Laplace

@@ -7,9 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from sourdine.core import check, disk
-from sourdine.core.codec import written
-from sourdine.core.figure import picture
+from sourdine.core import check
+from sourdine.core import files as disk
+from sourdine.core.display import picture
+from sourdine.core.serialization import written
 from sourdine.report.view import Page, Section, TextTable, Watch, unwatched
 from sourdine_reproduction.statements import STATEMENTS, PublishedStatement, Standing
 

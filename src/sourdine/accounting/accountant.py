@@ -10,11 +10,11 @@ from fractions import Fraction
 from typing import Generic, TypeVar
 
 from sourdine.core import check
+from sourdine.core.display import Viewable
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.format import shorten_down, shorten_up
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.view import Viewable
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from sourdine.accounting.subsampling.samplers import FixedSize, Poisson, Sampling, TruncatedPoisson
 from sourdine.core import check
-from sourdine.core.balls import above, exponential, precision
 from sourdine.core.distance import Distance, Neighbours, Norm, root_above
 from sourdine.core.distributions import AtomLaw, float_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import one_moves
+from sourdine.core.interval_arithmetic import above, exponential, precision
 from sourdine.core.loss import BoundedRangeLaw, PrivacyLoss
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.registry import class_of
+from sourdine.core.serialization import class_of
 from sourdine.mechanisms.finite_pair import FinitePair
 from sourdine.mechanisms.gaussian import Gaussian
 from sourdine.mechanisms.geometric import Geometric

@@ -22,7 +22,7 @@ from sourdine.core.distributions import (
     LossDistribution,
     float_above,
 )
-from sourdine.core.late import log_ndtr, ndtri_exp
+from sourdine.core.lazy import log_ndtr, ndtri_exp
 from sourdine.core.loss import PrivacyLoss
 
 _MASS = 1e-9  # how far masses may be off, relative; they are off by less than 1e-12

@@ -11,8 +11,8 @@ from sourdine.accounting.ledger import Ledger, Receipt
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.ledger.terms import declared_digest
 from sourdine.accounting.spend import Spend
+from sourdine.core.display import Viewable
 from sourdine.core.errors import LedgerError
-from sourdine.core.view import Viewable
 
 if TYPE_CHECKING:
     from sourdine.accounting.certificate import Certificate

@@ -11,12 +11,11 @@ from sourdine.accounting.joint import together
 from sourdine.accounting.subsampling.samplers import Sampling
 from sourdine.accounting.transforms import parallel
 from sourdine.core import check
-from sourdine.core.codec import decoded, encoded
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.registry import is_ours, name_of
+from sourdine.core.serialization import decoded, encoded, is_ours, name_of
 
 if TYPE_CHECKING:
     from dp_accounting.dp_event import DpEvent

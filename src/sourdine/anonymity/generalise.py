@@ -24,7 +24,8 @@ from sourdine.anonymity.measures import EQUAL
 from sourdine.anonymity.mondrian import cut
 from sourdine.anonymity.records import Coded, Codes, Label, Missing, Records, rows_of
 from sourdine.anonymity.requirement import Demand
-from sourdine.core import check, disk
+from sourdine.core import check
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.opening import AS_IT_IS
 from sourdine.frames.schema import Schema

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core.late import betaincinv
+from sourdine.core.lazy import betaincinv
 
 Floats = NDArray[np.float64]
 

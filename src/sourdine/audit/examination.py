@@ -22,7 +22,7 @@ from sourdine.audit.outcomes import Tally, count_codes, merge, same_laws, tally
 from sourdine.audit.representation import Inspection, representation_fault
 from sourdine.core import check
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.testing import SeededBits
 
 SAMPLES = 10**6

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.audit.outcomes import Integers
-from sourdine.core.late import bdtrc, gammaln
+from sourdine.core.lazy import bdtrc, gammaln
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 
 _CALL = 1 << 14  # answers of a call: far more than samplers draw at once
 _GROUPS = 8  # at most, of about equally many answers

@@ -15,7 +15,7 @@ from sourdine.audit.outcomes import Integers, Tally, align, merge, tally
 from sourdine.core import check
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 
 LEAST_SAMPLES = 1000
 MOST_SAMPLES = 10**9

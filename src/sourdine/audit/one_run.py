@@ -18,7 +18,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.late import ndtr, ndtri
+from sourdine.core.lazy import ndtr, ndtri
 from sourdine.core.loss import PrivacyLoss
 
 # One of so many candidates is guessed, fixed before anything is seen. The best number of guesses falls as

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
 from sourdine.core.distance import Norm
-from sourdine.core.late import bdtr, bdtrc, chdtrc
+from sourdine.core.lazy import bdtr, bdtrc, chdtrc
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 
 Integers = NDArray[np.int64]
 

@@ -17,7 +17,7 @@ from sourdine.audit.lower_bound import FALSE_ALARM, AnswerSplit, LowerBound, bou
 from sourdine.audit.outcomes import Tally, count_codes
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.tables.privacy import Privacy

@@ -15,7 +15,7 @@ from sourdine.cli.shared.app import Shared, rights
 from sourdine.cli.shared.parse import AsJson
 from sourdine.core import format as digits
 from sourdine.core.errors import InvalidParameter, LedgerError
-from sourdine.core.outbox import CERTIFICATE
+from sourdine.core.files import CERTIFICATE
 
 if TYPE_CHECKING:
     from sourdine.accounting.certificate import Certificate

@@ -20,11 +20,11 @@ from sourdine.accounting.certificate.keys import PublicKey, SigningKey
 from sourdine.collector.period import KeptPeriod, day_of
 from sourdine.collector.tokens.blind import read_public
 from sourdine.core import check
-from sourdine.core.codec import unambiguous
-from sourdine.core.disk import unreadable
 from sourdine.core.distributions import float_above
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.files import unreadable
 from sourdine.core.format import shorten_up
+from sourdine.core.serialization import unambiguous
 from sourdine.local.question import Question
 from sourdine.local.rappor.oracle import RapporOracle
 from sourdine.local.thresholds import thresholds

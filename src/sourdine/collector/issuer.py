@@ -25,7 +25,7 @@ from sourdine.collector.rates import Rates
 from sourdine.collector.reception import cors, is_inside, origin_allowed, respond
 from sourdine.collector.settings import CollectorSettings
 from sourdine.collector.tokens.blind import blind_sign, is_blinded, key_name
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:

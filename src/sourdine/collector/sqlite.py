@@ -28,7 +28,7 @@ from sourdine.collector.store import (
     check_version,
 )
 from sourdine.collector.submission import Submission
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.local.estimate import Counts
 from sourdine.local.lines import Numbers
 from sourdine.local.oracle import Bytes

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from sourdine.collector.store import LEAST_BLOCK, ReportStore
 from sourdine.collector.submission import Submission, SubmissionOutcome, SubmissionStanding
-from sourdine.core.randomness.bits import SYSTEM
+from sourdine.core.random.bits import SYSTEM
 from sourdine.local.shuffle import permutation
 
 MOST_TOGETHER = 512  # submissions of one transaction

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import isqrt
 
 from sourdine.core import check
-from sourdine.core.codec import added
+from sourdine.core.serialization import added
 
 
 class Norm(StrEnum):

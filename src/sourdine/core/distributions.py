@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core.late import ndtr
+from sourdine.core.lazy import ndtr
 
 Floats = NDArray[np.float64]
 _FLOATS = Fraction(2) ** 1023

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
-from sourdine.core.balls import above, ball, precision
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, Floats, LossDistribution, Pair, float_above, pure_law
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.interval_arithmetic import above, ball, precision
 
 Chances = Mapping[Hashable, Fraction | float] | Sequence[Fraction | float] | NDArray[np.float64]
 """Probabilities by outcome, or in the order of the outcomes; numbers as people write them, 0.3 as 3/10."""

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.registry import Named
+from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.core.serialization import Named
 
 
 class Mechanism(Named):

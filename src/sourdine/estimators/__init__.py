@@ -4,7 +4,7 @@ Each fit is (epsilon, delta)-DP for one row. They need scikit-learn, the extra `
 """
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.late import install_line
+from sourdine.core.lazy import install_line
 
 try:
     import sklearn  # noqa: F401

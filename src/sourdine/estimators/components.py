@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.estimators.moments import ConstantRule, NoisyProducts, ProductSums, blocks, draw, finest
 from sourdine.estimators.payment import FitBudget, FitPlan, PrivateEstimator
 from sourdine.estimators.rows import Floats, RowRule

@@ -15,8 +15,8 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.late import ndtri
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.lazy import ndtri
+from sourdine.core.random.bits import Bits
 from sourdine.estimators.moments import ConstantRule, NoisyProducts, ProductSums, blocks, draw, finest
 from sourdine.estimators.payment import (
     ExactScores,

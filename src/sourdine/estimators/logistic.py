@@ -21,7 +21,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.estimators.linear import EquationsPlan, LinearClassifier, TargetRule
 from sourdine.estimators.moments import ConstantRule, blocks, finest_unit, row_distance
 from sourdine.estimators.payment import FitBudget, FitPlan, codes

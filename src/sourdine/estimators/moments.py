@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.distance import Distance, Neighbours, root_above
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.estimators.rows import AT_ONCE, Floats, RowRule
 from sourdine.mechanisms.gaussian import MOST_SIGMA, Gaussian
 

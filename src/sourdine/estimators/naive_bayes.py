@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.estimators.binning import BinRule, bin_rules
 from sourdine.estimators.moments import deviation
 from sourdine.estimators.payment import (

@@ -28,7 +28,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import plain
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.estimators.rows import MOST_COLUMNS
 from sourdine.estimators.shapes import Array, fitted_pair, refuse_other_kind
 from sourdine.testing import SeededBits

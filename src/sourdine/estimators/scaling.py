@@ -12,7 +12,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.estimators.moments import blocks, finest_unit, row_distance
 from sourdine.estimators.payment import FitBudget, FitPlan, PrivateEstimator
 from sourdine.estimators.rows import Floats, Pair, RowRule

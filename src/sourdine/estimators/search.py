@@ -22,7 +22,7 @@ from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours, root_above
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.estimators.binning import Binner
 from sourdine.estimators.payment import PrivateEstimator, seeded_or_system
 from sourdine.estimators.rows import Pair, one_pair

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, WrapValidator, model_validator
 
-from sourdine.core.text.notation import entry
+from sourdine.core.format import entry
 from sourdine.frames.expressions.kinds import (
     FARTHEST,
     MOST_STEPS,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import value
+from sourdine.core.format import value
 from sourdine.frames.columns import Category, Column, Flag, Integer, Real
 from sourdine.frames.expressions.form import ExpressionField, read_expression
 from sourdine.frames.expressions.kinds import (

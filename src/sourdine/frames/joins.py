@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import block
+from sourdine.core.format import block
 from sourdine.frames.columns import Column
 from sourdine.frames.engines.dialect import Dialect
 from sourdine.frames.engines.engine import NOTHING, AnswerTable, SideTables, TableEngine

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import either, entry, setting, value
+from sourdine.core.format import either, entry, setting, value
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.format import counted
-from sourdine.core.text.notation import group
+from sourdine.core.format import counted, group
 from sourdine.frames.cells.places import number_name, place_name
 from sourdine.frames.columns import Integer, Real
 from sourdine.frames.engines.closed import closed_connection

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import either, setting, value
+from sourdine.core.format import either, setting, value
 
 MOST_ROWS = 1 << 20
 MOST_GROUPS = 1 << 19

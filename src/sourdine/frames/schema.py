@@ -10,7 +10,7 @@ from functools import cached_property
 from pydantic import ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import block, either, entry, value
+from sourdine.core.format import block, either, entry, value
 from sourdine.frames.columns import Category, Column, Flag, Integer, Number, Real, Text, kind_of
 from sourdine.frames.derived import DERIVED, derivation, derived_column, is_derived
 from sourdine.frames.expressions.calendar import names_of

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from sourdine.core.errors import SourdineError
-from sourdine.core.late import install_line
+from sourdine.core.lazy import install_line
 
 if TYPE_CHECKING:
     from sourdine.accounting.certificate.card import Card as Card

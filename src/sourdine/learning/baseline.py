@@ -17,7 +17,7 @@ from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.pld.accountant import PLD
 from sourdine.accounting.spend import plan_cost
 from sourdine.core import check
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.learning.data.augmentation import Augmentation, AugmentedExamples
 from sourdine.learning.data.batches import ShuffledBatches
 from sourdine.learning.data.examples import Examples, examples_of

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset, default_collate
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.learning.batch_order import DrawnBatches
 from sourdine.learning.data.trees import tree_of
 from sourdine.learning.devices.processes import ALONE, Processes

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.normal import rounded_normal
+from sourdine.core.random.bits import Bits
+from sourdine.core.random.samplers import rounded_normal
 from sourdine.learning.data.places import SeparatePlaces
 from sourdine.learning.data.trees import Tree, count_of, made_up
 from sourdine.learning.gradients.alone import lacks_memory

@@ -15,7 +15,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.learning.data.augmentation import Augmentation, AugmentedExamples
 from sourdine.learning.data.examples import Examples, batch_of, examples_of
 from sourdine.learning.data.named import Collate

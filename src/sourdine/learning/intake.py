@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sourdine.core.errors import SourdineError
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.learning.data.trees import Tree, count_of, made_up, part_of
 from sourdine.learning.devices.wrapping import plain_calls
 from sourdine.learning.exact import WholeSums

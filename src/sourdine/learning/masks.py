@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 
 _WORDS = 624  # of 32 bits, the state of torch's generator on the processor (Matsumoto, Nishimura 1998)
 _BEGIN = 24  # bytes before them: a seed, how many are left, whether it was seeded, which is next

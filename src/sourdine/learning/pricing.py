@@ -18,7 +18,7 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.format import counted, plain
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.learning.correlation.factor import Factor
 from sourdine.learning.data.batches import (
     AllocatedBatches,

@@ -17,7 +17,7 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, VoidRun
 from sourdine.core.format import counted
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.learning.batch_order import BatchOrder, BatchPart
 from sourdine.learning.correlation.factor import Factor
 from sourdine.learning.correlation.stream import NoiseStream, stream_of

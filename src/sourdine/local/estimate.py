@@ -8,11 +8,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.display import Figure, Viewable, figure_of
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.figure import Figure
 from sourdine.core.format import counted
-from sourdine.core.late import ndtri
-from sourdine.core.view import Viewable, figure_of
+from sourdine.core.lazy import ndtri
 from sourdine.local.intervals.inversion import Bools, PeopleRange, people_behind
 from sourdine.mechanisms.randomized_response import Channel
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.local.numeric.oracle import NumericOracle
 from sourdine.local.oracle import Bytes, FrequencyOracle, Oracle
 from sourdine.local.question import Question

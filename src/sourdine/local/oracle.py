@@ -18,12 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.accounting.shuffling.blanket import Favours
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
-from sourdine.core.codec import Json
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.randomness import packed
-from sourdine.core.registry import first_name
+from sourdine.core.random import packed
+from sourdine.core.serialization import Json, first_name
 from sourdine.local.estimate import Counts, Estimate, shares
 from sourdine.mechanisms.randomized_response import Response
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import either
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.text.notation import either
 from sourdine.local.estimate import Counts, Estimate
 from sourdine.local.oracle import Bytes, FrequencyOracle, Oracle, digest, first_written
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.files import unreadable
 from sourdine.core.format import counted
 from sourdine.local.estimate import Counts
 from sourdine.local.lines import LineFault, Numbers, ReportBatch, batches, line_length

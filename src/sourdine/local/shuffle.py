@@ -21,8 +21,8 @@ from sourdine.accounting.shuffling.clones import shuffle_model
 from sourdine.core import check
 from sourdine.core.distributions import float_above
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.local.estimate import Estimate
 from sourdine.local.oracle import Bytes, Oracle
 from sourdine.local.rappor.rappor import BloomOracle

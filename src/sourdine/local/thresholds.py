@@ -9,9 +9,9 @@ them: a client with big integers computes them and compares (docs/how_to/browser
 from fractions import Fraction
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.packed import Odds
-from sourdine.core.randomness.subsets import plan
-from sourdine.core.randomness.table import WeightTerms, floors
+from sourdine.core.random.packed import Odds
+from sourdine.core.random.selection import plan
+from sourdine.core.random.tables import WeightTerms, floors
 from sourdine.local.frequency.hadamard import HadamardResponse
 from sourdine.local.frequency.hashing import GRR, OLH
 from sourdine.local.frequency.projective import ProjectiveGeometry

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import grid
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.randomness.exact import Noise
+from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.core.random.samplers import Noise
 
 
 class AdditiveNoise(Mechanism):

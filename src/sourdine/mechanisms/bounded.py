@@ -10,8 +10,8 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.grid import Interval
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.randomness.inverse import Truncated
+from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.core.random.tables import Truncated
 
 
 class IntervalNoise(Mechanism):

@@ -11,7 +11,7 @@ from sourdine.core import check
 from sourdine.core.distance import Distance
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness.inverse import GeometricDecay, Truncated
+from sourdine.core.random.tables import GeometricDecay, Truncated
 from sourdine.mechanisms.bounded import IntervalNoise
 from sourdine.mechanisms.laplace import MOST_SCALE
 from sourdine.mechanisms.truncated_geometric import LEAST_SCALE, least_scale, truncated_level

@@ -13,7 +13,7 @@ from sourdine.core import check
 from sourdine.core.distance import Distance
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness.inverse import StepDecay, Truncated
+from sourdine.core.random.tables import StepDecay, Truncated
 from sourdine.mechanisms.bounded import IntervalNoise
 
 MOST_CELLS = 1 << 20

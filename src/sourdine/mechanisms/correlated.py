@@ -22,8 +22,8 @@ from sourdine.core.distributions import RhoLaw, float_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.mechanisms.correlation.dense import DenseMatrix
 from sourdine.mechanisms.correlation.matrix import CorrelationMatrix
 from sourdine.mechanisms.correlation.participation import MOST_PERIODS, Participation

@@ -14,8 +14,8 @@ from sourdine.core.distance import Distance, Norm
 from sourdine.core.distributions import float_above, pure_law
 from sourdine.core.loss import Chances, FiniteLaws, LeakyLaw, PrivacyLoss, finite_laws
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.randomness.table import WeightTerms, table
+from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.core.random.tables import WeightTerms, table
 from sourdine.mechanisms.randomized_response import Channel, yes_or_no
 
 

@@ -12,10 +12,10 @@ from sourdine.core import check, grid
 from sourdine.core.composed import ComposedDistribution
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.distributions import DiscreteGaussianLaw, LossDistribution, RhoLaw, float_above
-from sourdine.core.late import ndtri
+from sourdine.core.lazy import ndtri
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact
+from sourdine.core.random import samplers as exact
 from sourdine.mechanisms.additive import AdditiveNoise
 
 LEAST_SIGMA = Fraction(1, 10)

@@ -12,8 +12,8 @@ from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.mechanisms.additive import AdditiveNoise
 from sourdine.mechanisms.laplace import LEAST_SCALE, MOST_SCALE, laplace_loss, laplace_quantile
 

@@ -14,7 +14,7 @@ from sourdine.core.distance import Distance, Neighbours, Norm
 from sourdine.core.distributions import GeometricLaw
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact
+from sourdine.core.random import samplers as exact
 from sourdine.mechanisms.additive import AdditiveNoise
 
 LEAST_SCALE = Fraction(1, 1 << 40)

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core import balls, check, grid
-from sourdine.core.balls import any_of, gaussian_tail, laplace_tail
+from sourdine.core import check, grid
+from sourdine.core import interval_arithmetic as balls
 from sourdine.core.distance import Distance, Neighbours, Norm, root_above
 from sourdine.core.distributions import (
     DiscreteGaussianLaw,
@@ -21,10 +21,11 @@ from sourdine.core.distributions import (
     float_above,
     pure_law,
 )
+from sourdine.core.interval_arithmetic import any_of, gaussian_tail, laplace_tail
 from sourdine.core.loss import LeakyLaw, PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.mechanisms.gaussian import LEAST_SIGMA, MOST_SIGMA, gaussian_quantile
 from sourdine.mechanisms.laplace import LEAST_SCALE, MOST_SCALE, laplace_quantile
 from sourdine.mechanisms.sparse_vector import bits_to_integer

@@ -16,17 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
-from sourdine.core.balls import above, ball, precision
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.distributions import AtomLaw
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.interval_arithmetic import above, ball, precision
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits, coins
-from sourdine.core.randomness.branches import Branch, in_branches
-from sourdine.core.randomness.packed import ShortTable, byte_table
-from sourdine.core.randomness.table import WeightTerms, table
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import SYSTEM, Bits, Branch, coins, in_branches
+from sourdine.core.random.packed import ShortTable, byte_table
+from sourdine.core.random.tables import WeightTerms, table
 
 LEAST_EPSILON = Fraction(1, 1 << 20)
 LEAST_TRUTH = Fraction(1, 2) + LEAST_EPSILON

@@ -10,11 +10,10 @@ import numpy as np
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm, root_above
 from sourdine.core.distributions import GaussianLaw, float_above
-from sourdine.core.late import ndtri
+from sourdine.core.lazy import ndtri
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness.exact import Noise
-from sourdine.core.randomness.normal import RoundedNormal
+from sourdine.core.random.samplers import Noise, RoundedNormal
 from sourdine.mechanisms.additive import AdditiveNoise
 
 LEAST_SIGMA = Fraction(8)

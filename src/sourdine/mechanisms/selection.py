@@ -12,8 +12,8 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.loss import BoundedRangeLaw, PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness import selection
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import selection
+from sourdine.core.random.bits import SYSTEM, Bits
 
 LEAST_EPSILON = Fraction(1, 1 << 40)
 MOST_EPSILON = Fraction(1 << 10)

@@ -17,8 +17,9 @@ from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness import exact, selection
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random import selection
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.mechanisms.laplace import LEAST_SCALE, MOST_SCALE
 
 MOST_EPSILON = 1 << 10

@@ -14,9 +14,9 @@ from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.table import WeightTerms, table
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import Bits
+from sourdine.core.random.tables import WeightTerms, table
 from sourdine.mechanisms.additive import AdditiveNoise
 from sourdine.mechanisms.laplace import MOST_SCALE
 

@@ -12,8 +12,8 @@ from sourdine.core import check
 from sourdine.core.distance import Distance
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import selection
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import selection
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.mechanisms.selection import Selection
 
 

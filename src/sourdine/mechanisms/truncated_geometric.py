@@ -12,12 +12,12 @@ from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
-from sourdine.core.balls import above, ball, precision
 from sourdine.core.distance import Distance, Norm
+from sourdine.core.interval_arithmetic import above, ball, precision
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.randomness.inverse import GeometricDecay, Truncated
+from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.core.random.tables import GeometricDecay, Truncated
 from sourdine.mechanisms.laplace import MOST_SCALE
 
 MOST_LAST = 1 << 30

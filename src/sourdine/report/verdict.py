@@ -21,7 +21,7 @@ from sourdine.audit.plans import PlanAudit
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import SourdineError
 from sourdine.core.format import counted, plain, shorten_up
-from sourdine.core.text.escaping import tame
+from sourdine.core.text import tame
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.report.view import Page
 from sourdine.tables import ReleasePlan

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from sourdine.accounting.accountant import Bracket
-from sourdine.core import disk
+from sourdine.core import files as disk
+from sourdine.core.display import Figure, Spec
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.figure import Figure, Spec
 from sourdine.core.format import shorten, shorten_down, shorten_up
-from sourdine.core.text.escaping import tame
+from sourdine.core.text import tame
 from sourdine.report.charts.base import Legend, common_legend, without_legend
 
 if TYPE_CHECKING:

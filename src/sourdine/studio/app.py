@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.outbox import CERTIFICATE
+from sourdine.core.files import CERTIFICATE
 from sourdine.report.view import Page
 from sourdine.studio.acts import act_on
 from sourdine.studio.desk import Desk

@@ -6,8 +6,8 @@ from shlex import quote
 from typing import Any
 
 from sourdine.core.errors import SourdineError
-from sourdine.core.text.notation import in_files, value
-from sourdine.core.text.toml import toml_key
+from sourdine.core.format import in_files, value
+from sourdine.core.text import toml_key
 from sourdine.frames.text.format import TextFormat
 from sourdine.studio.desk import Sheet
 from sourdine.studio.draft import field_lines

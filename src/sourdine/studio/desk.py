@@ -12,9 +12,9 @@ from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.address import Place as LedgerPlace
 from sourdine.accounting.ledger.numbers import readable
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.outbox import CERTIFICATE
+from sourdine.core.files import CERTIFICATE
 from sourdine.studio.draft import ChangedElsewhere, DraftFile, Edit, Place
 from sourdine.studio.folder import Folder, TableHeader, read_header
 from sourdine.studio.review import Review, review

@@ -17,10 +17,10 @@ from typing import Any
 import tomlkit
 from tomlkit.items import Item, Table
 
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.text.notation import in_files, value
-from sourdine.core.text.toml import parse_toml, toml_key, toml_text_of
+from sourdine.core.format import in_files, value
+from sourdine.core.text import parse_toml, toml_key, toml_text_of
 
 Place = tuple[str | int, ...]
 _BLOCKS = ("table", "privacy", "columns", "joins", "hierarchies")

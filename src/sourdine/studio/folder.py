@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sourdine.accounting.ledger.address import Place, place_of
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.files import ENDINGS, find_files
 from sourdine.frames.text.compression import kind_of

@@ -9,10 +9,10 @@ from typing import Any
 from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.numbers import readable, remaining
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.files import CERTIFICATE
 from sourdine.core.format import plain
-from sourdine.core.outbox import CERTIFICATE
 from sourdine.frames.columns import Category, Flag
 from sourdine.report.crosstab import cross_table
 from sourdine.report.pages.release import MOST_ROWS, fitting_crosstab

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.text.notation import in_files
+from sourdine.core.format import in_files
 from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.joins import Join, read_joins
 from sourdine.frames.mistakes import mistakes_of

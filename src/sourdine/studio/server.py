@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from urllib.parse import quote
 
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.studio.app import Studio, create_app
 from sourdine.studio.desk import Desk

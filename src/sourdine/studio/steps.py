@@ -12,9 +12,8 @@ from sourdine.accounting.explain import explain_guarantee, sentences
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.numbers import readable
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.format import byte_count, counted, plain
-from sourdine.core.randomness.bits import SYSTEM
-from sourdine.core.text.notation import in_files
+from sourdine.core.format import byte_count, counted, in_files, plain
+from sourdine.core.random.bits import SYSTEM
 from sourdine.frames.expressions import TimePeriod
 from sourdine.frames.mock import mock_source
 from sourdine.frames.source import Source

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.files import unreadable
 from sourdine.core.format import parse, written
-from sourdine.core.text.toml import read_toml
+from sourdine.core.text import read_toml
 from sourdine.frames.columns import as_tuples
 from sourdine.frames.mistakes import Declared
 from sourdine.frames.text.format import TextFormat

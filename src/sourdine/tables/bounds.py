@@ -19,7 +19,7 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, written
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.columns import Real
 from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.mistakes import mistake

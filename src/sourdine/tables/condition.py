@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Mapping
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import block, either, setting
+from sourdine.core.format import block, either, setting
 from sourdine.frames.expressions import (
     Among,
     ColumnValue,

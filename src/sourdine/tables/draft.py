@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.toml import toml_key, toml_text
+from sourdine.core.text import toml_key, toml_text
 from sourdine.frames.engines.closed import closed_connection
 from sourdine.frames.engines.types import Family, family
 from sourdine.frames.files import check_ending

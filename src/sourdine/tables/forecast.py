@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import either
+from sourdine.core.format import either
 from sourdine.frames.statistics.quality import all_cells
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.measurements.measurement import PlannedMeasurement, expect

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core import disk
-from sourdine.core.late import ndtri
-from sourdine.core.randomness.bits import Bits
+from sourdine.core import files as disk
+from sourdine.core.lazy import ndtri
+from sourdine.core.random.bits import Bits
 from sourdine.testing import SeededBits
 
 Floats = NDArray[np.float64]

@@ -16,8 +16,8 @@ from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.randomness.bits import Bits
-from sourdine.core.text.notation import either, setting
+from sourdine.core.format import either, setting
+from sourdine.core.random.bits import Bits
 from sourdine.frames.engines.engine import failure_of
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
+from sourdine.core.display import Figure, Viewable, figure_of
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.figure import Figure
-from sourdine.core.text.notation import either, setting
-from sourdine.core.view import Viewable, figure_of
+from sourdine.core.format import either, setting
 from sourdine.frames.columns import kind_of
 from sourdine.frames.derived import DERIVED
 from sourdine.frames.expressions import Case, Expression, Matched, walk

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger.address import Place, name_of
-from sourdine.core import check, disk
-from sourdine.core.outbox import CERTIFICATE, Outbox
-from sourdine.core.view import load_pages, page_of
+from sourdine.core import check
+from sourdine.core import files as disk
+from sourdine.core.display import load_pages, page_of
+from sourdine.core.files import CERTIFICATE, Outbox
 from sourdine.tables.answers.answer import write_answers
 from sourdine.tables.answers.workbook import check_workbooks
 from sourdine.tables.origin import TableOrigin

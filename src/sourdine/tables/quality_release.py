@@ -9,7 +9,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.receipt import Receipt
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Neighbours
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.quality import all_cells

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, Union, runtime_check
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import either, value
+from sourdine.core.format import either, value
 from sourdine.frames.expressions import ColumnValue, Expression, ExpressionField, read_expression
 from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.mistakes import Declared, by_hand, declare, known_arguments, mistake

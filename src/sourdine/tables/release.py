@@ -14,11 +14,10 @@ from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.ledger.numbers import readable
 from sourdine.accounting.release import Release
+from sourdine.core.display import Figure, figure_of
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.figure import Figure
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.text.notation import setting
-from sourdine.core.view import figure_of
+from sourdine.core.format import setting
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.keys import Cell, Keys
 from sourdine.frames.source import Source
 from sourdine.mechanisms import Laplace

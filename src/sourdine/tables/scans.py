@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.frames.keys import TEXT, Keys
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.partitions import with_keys

@@ -20,8 +20,7 @@ from sourdine.accounting.ledger.address import Place, place_of
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, OldWord, SourdineError
-from sourdine.core.format import plain, written
-from sourdine.core.text.notation import in_files
+from sourdine.core.format import in_files, plain, written
 from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.files import ENDINGS, TEXT, check_ending
 from sourdine.frames.joins import check_brought, check_join, open_joined, read_join, read_joins

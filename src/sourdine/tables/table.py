@@ -11,11 +11,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from sourdine.core import check
+from sourdine.core.display import Viewable
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.text.escaping import tame
-from sourdine.core.view import Viewable
+from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.core.text import tame
 from sourdine.frames.joins import Join, open_joined, read_joins
 from sourdine.frames.mistakes import known_arguments
 from sourdine.frames.opening import AS_IT_IS

@@ -9,7 +9,7 @@ import pytest
 
 from sourdine.accounting import Poisson, Spend
 from sourdine.accounting.ledger import Ledger
-from sourdine.core import registry
+from sourdine.core import serialization as registry
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter, LedgerError, UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss

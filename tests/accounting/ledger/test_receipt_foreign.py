@@ -14,7 +14,7 @@ from sourdine.accounting.ledger.receipt import foreign_lines
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import foreign_names
 from sourdine.cli import app
-from sourdine.core import registry
+from sourdine.core import serialization as registry
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.mechanisms import Laplace

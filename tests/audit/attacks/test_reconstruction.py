@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from sourdine.audit.attacks import AttackResult, reconstruction
-from sourdine.core.randomness.bits import coins
+from sourdine.core.random.bits import coins
 from sourdine.testing import SeededBits
 
 

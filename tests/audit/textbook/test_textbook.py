@@ -10,7 +10,7 @@ from sourdine.audit import examine, find_examples, textbook
 from sourdine.audit.textbook import reports
 from sourdine.audit.textbook.dice import gaussian, laplace, staircase
 from sourdine.cli import app
-from sourdine.core import registry
+from sourdine.core import serialization as registry
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.learning import BestOfRuns, NoisyGradient
 from sourdine.local import OUE

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from sourdine.audit.training import audit_correlated
 from sourdine.audit.training.correlated import _pieces
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.learning import BLT, Banded, BinaryTree, PricedPlan, Step, TrainingPlan
 from sourdine.learning.correlation.declared import GradientCorrelation
 from sourdine.learning.correlation.stream import Draw, NoiseStream, stream_of

@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 from sourdine.audit import attacks
 from sourdine.audit.attacks import ATTACKS, Attack, AttackResult, Outcome
 from sourdine.cli import app
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from tests.documents import SAMPLES
 
 

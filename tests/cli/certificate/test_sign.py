@@ -96,7 +96,7 @@ def test_a_signing_that_is_killed_leaves_what_was_there(case: SignedRelease) -> 
     """Killed while it writes: the signatures of before stay whole, and what is left over is named."""
     program = (
         "import os, signal, sys\n"
-        "from sourdine.core import disk\n"
+        "from sourdine.core import files as disk\n"
         "disk.settle = lambda place, like=None: os.kill(os.getpid(), signal.SIGKILL)\n"
         "from sourdine.cli import app\n"
         "app(sys.argv[1:])\n"

@@ -12,7 +12,7 @@ import sourdine.cli
 from sourdine.cli.shared import show
 from sourdine.cli.shared.app import BAD_INPUT
 from sourdine.cli.shared.show import tame_json
-from sourdine.core.text.escaping import tame
+from sourdine.core.text import tame
 from tests.cli.table_case import Case, build, run
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x1b[31m\x9b31m\u202e\u2066\u200b\x08\x7f"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from sourdine.core.randomness.bits import SYSTEM, coins, keystream, sixteens
+from sourdine.core.random.bits import SYSTEM, coins, keystream, sixteens
 from sourdine.testing import ScriptedBits, SeededBits
 
 pytestmark = pytest.mark.system_randomness

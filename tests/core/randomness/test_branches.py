@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from sourdine.core import threads
-from sourdine.core.randomness import branches
-from sourdine.core.randomness.bits import SYSTEM, Bits, keystream
-from sourdine.core.randomness.branches import Branch, in_branches, room
+from sourdine.core.random import bits as branches
+from sourdine.core.random.bits import SYSTEM, Bits, Branch, in_branches, keystream, room
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit
 

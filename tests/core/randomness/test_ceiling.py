@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from sourdine.core import threads
-from sourdine.core.randomness import branches, ceiling
-from sourdine.core.randomness.ceiling import GaussianCeiling, GeometricCeiling, bernoulli_exp, sampler
+from sourdine.core.random import bits as branches
+from sourdine.core.random import samplers as ceiling
+from sourdine.core.random.samplers import GaussianCeiling, GeometricCeiling, bernoulli_exp, sampler
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 

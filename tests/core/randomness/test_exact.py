@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from sourdine.core.randomness import exact
+from sourdine.core.random import samplers as exact
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 

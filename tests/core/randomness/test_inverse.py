@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.core.balls import precision
-from sourdine.core.randomness.inverse import Decay, GeometricDecay, StepDecay, Truncated
+from sourdine.core.interval_arithmetic import precision
+from sourdine.core.random.tables import Decay, GeometricDecay, StepDecay, Truncated
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 

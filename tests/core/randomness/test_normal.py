@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sourdine.core.randomness import normal
-from sourdine.core.randomness.normal import rounded_normal
+from sourdine.core.random import samplers as normal
+from sourdine.core.random.samplers import rounded_normal
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sourdine.core.randomness import packed
+from sourdine.core.random import packed
 from sourdine.testing import SeededBits
 
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sourdine.core.randomness import branches, packed
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random import bits as branches
+from sourdine.core.random import packed
+from sourdine.core.random.bits import Bits
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness import selection
+from sourdine.core.random import selection
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 

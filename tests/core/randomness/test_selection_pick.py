@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.core.randomness.selection import pick, pick_weights
+from sourdine.core.random.selection import pick, pick_weights
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.core.randomness.selection import Segments, choose_segments, places_in
+from sourdine.core.random.selection import Segments, choose_segments, places_in
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sourdine.core.randomness import packed
-from sourdine.core.randomness.subsets import Sets, plan, sets
+from sourdine.core.random import packed
+from sourdine.core.random.selection import Sets, plan, sets
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit
 

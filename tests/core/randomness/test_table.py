@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from flint import arb
 
-from sourdine.core.balls import precision
-from sourdine.core.randomness.table import (
+from sourdine.core.interval_arithmetic import precision
+from sourdine.core.random.tables import (
     CdfTable,
     GaussianBlocks,
     GaussianWeights,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.core.text.escaping import as_written, csv_text, inert
+from sourdine.core.text import as_written, csv_text, inert
 
 LETTERS = st.one_of(
     st.sampled_from("=+-@'\t\r\n\0 ,;\"1.e\uff1d\uff20a"), st.characters(exclude_categories=["Cs"])

@@ -3,7 +3,7 @@ import tomllib
 
 import pytest
 
-from sourdine.core.text.notation import block, either, entry, group, in_files, setting, value
+from sourdine.core.format import block, either, entry, group, in_files, setting, value
 
 VALUES: list[object] = ['a "b" \\ c', 3, 0.25, 1.0, 1e-6, True, False, ["x", 1], {"a b": {"c": [True]}}]
 

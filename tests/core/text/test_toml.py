@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.toml import MOST_BYTES, parse_toml, read_toml
+from sourdine.core.text import MOST_BYTES, parse_toml, read_toml
 
 HERE = Path("people.toml")
 REFUSED = {

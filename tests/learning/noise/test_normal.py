@@ -6,7 +6,7 @@ import torch
 from scipy.special import kolmogorov, ndtr
 
 from sourdine.core import threads
-from sourdine.core.randomness.branches import BLOCK
+from sourdine.core.random.bits import BLOCK
 from sourdine.learning.noise.normal import gaussian, make_noisy_means
 from sourdine.testing import ScriptedBits, SeededBits
 

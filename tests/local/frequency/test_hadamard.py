@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.table import WeightTerms
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.tables import WeightTerms
 from sourdine.local import HadamardResponse
 from sourdine.local.frequency import hadamard as module
 from sourdine.testing import SeededBits

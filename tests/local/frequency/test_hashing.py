@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness import exact
+from sourdine.core.random import samplers as exact
 from sourdine.local import OLH
 from sourdine.local.frequency import hashing as module
 from sourdine.testing import SeededBits

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness import exact
+from sourdine.core.random import samplers as exact
 from sourdine.local import ProjectiveGeometry
 from sourdine.testing import SeededBits
 from tests import code_laws

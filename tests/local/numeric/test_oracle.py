@@ -13,7 +13,7 @@ import pytest
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.randomness.bits import SYSTEM
+from sourdine.core.random.bits import SYSTEM
 from sourdine.local import (
     BoundedLaplaceOracle,
     BoundedStaircaseOracle,

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness import exact
+from sourdine.core.random import samplers as exact
 from sourdine.local import AnswerRegression, Survey, regress
 from sourdine.mechanisms import Channel
 from sourdine.testing import SeededBits

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from sourdine.core.randomness import exact
+from sourdine.core.random import samplers as exact
 from sourdine.local.words import WordTree, find_words, least_share
 from sourdine.local.words.search import _threshold
 from sourdine.testing import SeededBits

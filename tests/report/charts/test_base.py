@@ -3,7 +3,7 @@ import json
 import pytest
 import vl_convert
 
-from sourdine.core.figure import Spec
+from sourdine.core.display import Spec
 from sourdine.report import Axis, Band, Series, Slider, draw_heat, draw_lines
 from sourdine.report.charts.base import COLOURS, Row
 

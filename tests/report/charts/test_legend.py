@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from sourdine.core.figure import Figure, Spec
+from sourdine.core.display import Figure, Spec
 from sourdine.report import Axis, Page, Section, Series, draw_lines
 from sourdine.report.charts.base import common_legend, legend_of, without_legend
 

@@ -6,7 +6,7 @@ import pytest
 
 from sourdine.accounting import Training
 from sourdine.accounting.explain import explain_guarantee, explain_training
-from sourdine.core.figure import Spec
+from sourdine.core.display import Spec
 from sourdine.report.charts.beliefs import draw_beliefs, draw_family, draw_roc
 from sourdine.report.pages.ledger import ExplanationPage, belief_tables, explanation_page
 

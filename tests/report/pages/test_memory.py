@@ -1,6 +1,6 @@
 import json
 
-from sourdine.core.figure import picture
+from sourdine.core.display import picture
 from sourdine.learning.memory.lines import fits, jumps
 from sourdine.learning.memory.table import grid
 from sourdine.report.pages.training import memory_page

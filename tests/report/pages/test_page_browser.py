@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.report import Axis, Section, Series, Slider, draw_lines
 from sourdine.report import Page as ReportPage
 from sourdine.report.charts.base import Row

@@ -1,7 +1,7 @@
 import itertools
 from typing import Any
 
-from sourdine.core.figure import picture
+from sourdine.core.display import picture
 from sourdine.report.pages.training import sweep_figures, sweep_page, sweep_rows
 
 

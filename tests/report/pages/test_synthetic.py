@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from sourdine.accounting.ledger import Ledger
-from sourdine.core.figure import picture
+from sourdine.core.display import picture
 from sourdine.report.pages.series import synthetic_page
 from sourdine.testing import SeededBits
 from tests.tables.synthetic.case import table

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch")
 
 from sourdine.audit.training import Check, Secrecy, TrainingAudit
-from sourdine.core.figure import picture
+from sourdine.core.display import picture
 from sourdine.report.pages.training_audit import draw_roc, training_audit_page
 
 

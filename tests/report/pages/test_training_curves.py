@@ -8,7 +8,7 @@ import pytest
 import vl_convert
 
 from sourdine.accounting import Bracket, Training
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.report.pages import training as training_curves
 
 T = TypeVar("T")

@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 from sourdine import Ledger, Query, Table
+from sourdine.core.display import Viewable, picture
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.figure import picture
-from sourdine.core.view import Viewable
 from sourdine.tables import Count, Mean, Quantiles, TableRelease, Top, rehearse
 
 EVIL = "<script>alert('ε')</script>"

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sourdine.core.text.escaping import csv_text, inert
+from sourdine.core.text import csv_text, inert
 from sourdine.frames.keys import TEXT, Cell, Keys
 from sourdine.tables import Answer, Answers, write_answers
 from sourdine.tables.answers.estimate import GroupEstimate

@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.escaping import as_written
+from sourdine.core.text import as_written
 from sourdine.frames.keys import Keys
 from sourdine.tables import Answer
 from sourdine.tables.answers.estimate import GroupEstimate

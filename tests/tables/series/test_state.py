@@ -55,7 +55,7 @@ def test_rows_that_cannot_be_witnessed_are_not_shown(
     def refuse(*_: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr("sourdine.core.disk.write_whole", refuse)
+    monkeypatch.setattr("sourdine.core.files.write_whole", refuse)
     for ask in (lambda: series.publish(source(RECORDS)), series.answers):
         with pytest.raises(LedgerError, match="Read-only"):
             ask()

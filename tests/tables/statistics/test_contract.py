@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from sourdine.audit.plans import audit_plan
 from sourdine.audit.plans.engines import ENGINES
-from sourdine.core.text.notation import in_files
+from sourdine.core.format import in_files
 from sourdine.frames import PrivacyUnit, Schema, Source, open_source
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding, named_rows

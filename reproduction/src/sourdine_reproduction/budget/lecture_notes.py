@@ -7,7 +7,7 @@ from sourdine.accounting import PLD, Approximate, advanced_composition, group, k
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.format import plain, shorten_up
-from sourdine.core.late import ndtri
+from sourdine.core.lazy import ndtri
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Laplace
 from sourdine.report.view import Cell, Section, TextTable

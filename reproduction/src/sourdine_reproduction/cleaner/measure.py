@@ -18,7 +18,7 @@ from math import exp
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.frames.output import relation_of
 from sourdine.local.cleaner import Cleaner, Method
 from sourdine.local.numeric.piecewise import Hybrid

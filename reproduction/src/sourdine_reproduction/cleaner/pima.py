@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.late import ndtri
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.lazy import ndtri
+from sourdine.core.random.bits import Bits
 from sourdine.testing import SeededBits
 from sourdine_reproduction.data import pima_in, read_numbers
 

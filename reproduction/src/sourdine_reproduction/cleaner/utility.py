@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.core.figure import Figure, Spec
+from sourdine.core.display import Figure, Spec
 from sourdine.local.cleaner import Method
 from sourdine.report.charts.base import Axis, Row, Series
 from sourdine.report.charts.utility import draw_bars

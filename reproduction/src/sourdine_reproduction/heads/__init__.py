@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from sourdine.core.late import install_line
+from sourdine.core.lazy import install_line
 from sourdine.report.view import Section
 from sourdine_reproduction.heads import by_epoch, by_epsilon, flowers, memory, table
 from sourdine_reproduction.heads.setting import read_examples

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
 from sourdine.report.view import Section
 from sourdine_reproduction.budget.flowers import DELTA, SIZE

@@ -4,7 +4,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
 from sourdine.report.view import Section, TextTable
 from sourdine_reproduction.heads.setting import LINEAR, PERCEPTRON, SQUARES, HeadExamples, our_head, squares

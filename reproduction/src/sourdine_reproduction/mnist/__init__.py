@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 
 from sourdine.accounting import Sampler, Training, cost_of_training
-from sourdine.core.late import install_line
+from sourdine.core.lazy import install_line
 from sourdine.report.view import Section, TextTable
 from sourdine_reproduction.mnist import accuracy
 from sourdine_reproduction.mnist.runs import (

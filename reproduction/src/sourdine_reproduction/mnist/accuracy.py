@@ -2,8 +2,8 @@
 
 import math
 
-from sourdine.core.figure import Figure
-from sourdine.core.late import fdtri
+from sourdine.core.display import Figure
+from sourdine.core.lazy import fdtri
 from sourdine.report.charts.base import COLOURS, Axis, Row, Series, draw_lines
 from sourdine.report.view import Section, TextTable
 from sourdine_reproduction.mnist.runs import NAMES, OURS, PLAIN, PRIVATE, DigitImages, RunsOutcome, outcomes

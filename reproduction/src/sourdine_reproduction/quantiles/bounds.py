@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.report.charts.base import Axis, Row, Series, Slider, draw_lines
 from sourdine.report.view import Section, TextTable
 from sourdine.tables.quantiles.histogram_bounds import Stated, histogram_error, least_size

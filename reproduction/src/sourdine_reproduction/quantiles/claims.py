@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.core.late import betainc, ndtri
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.lazy import betainc, ndtri
+from sourdine.core.random.bits import Bits
 from sourdine.frames.statistics.group_ranks import SortedPlaces
 from sourdine.mechanisms import Laplace
 from sourdine.report.view import Cell, Section, TextTable

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.figure import Spec
-from sourdine.core.late import ndtri
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.display import Spec
+from sourdine.core.lazy import ndtri
+from sourdine.core.random.bits import Bits
 from sourdine.frames.statistics.group_ranks import SortedPlaces
 from sourdine.report.charts.base import Axis, Row, Series, Slider, draw_lines
 from sourdine.report.view import TextTable

@@ -1,6 +1,6 @@
 """Figure 4: errors on standard normal values, against n."""
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.report.view import Section
 from sourdine.testing import SeededBits
 from sourdine_reproduction.quantiles.measure import NORMAL, Curve, Errors, near, read_methods

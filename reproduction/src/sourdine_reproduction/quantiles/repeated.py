@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.figure import Figure
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.display import Figure
+from sourdine.core.random.bits import Bits
 from sourdine.report.charts.base import Axis, Row
 from sourdine.report.view import Section, TextTable
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.report.view import Section
 from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits

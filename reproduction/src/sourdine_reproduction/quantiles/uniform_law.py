@@ -1,7 +1,7 @@
 """Figure 3: errors on uniform values, against n and against epsilon, and the fits read off them."""
 
-from sourdine.core.figure import Figure
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.display import Figure
+from sourdine.core.random.bits import Bits
 from sourdine.report.view import Section, TextTable
 from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits

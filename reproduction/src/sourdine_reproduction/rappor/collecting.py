@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.figure import Spec
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.display import Spec
+from sourdine.core.random.bits import Bits
 from sourdine.local.estimate import Counts
 from sourdine.local.rappor.decode import Decoding
 from sourdine.local.rappor.rappor import BloomOracle, Filters

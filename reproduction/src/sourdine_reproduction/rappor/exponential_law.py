@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.local.rappor.decode import (
     Candidates,
     Correction,

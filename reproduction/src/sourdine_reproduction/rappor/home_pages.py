@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from sourdine.core.figure import Figure
-from sourdine.core.late import ndtri
+from sourdine.core.display import Figure
+from sourdine.core.lazy import ndtri
 from sourdine.local.rappor import Rappor
 from sourdine.local.rappor.decode import (
     Candidates,

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.figure import Figure
-from sourdine.core.late import log_ndtr, ndtr, ndtri
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.display import Figure
+from sourdine.core.lazy import log_ndtr, ndtr, ndtri
+from sourdine.core.random.bits import Bits
 from sourdine.local.estimate import Estimate
 from sourdine.local.rappor import BasicRappor
 from sourdine.local.rappor.decode import Correction

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.core.format import shorten_up
 from sourdine.local.rappor import BasicRappor, Device, Life, Rappor
 from sourdine.report.charts.base import Row

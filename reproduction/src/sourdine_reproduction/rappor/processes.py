@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.local.rappor import Rappor
 from sourdine.local.rappor.decode import (
     Candidates,

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.local.estimate import needed
 from sourdine.local.surveys.design import Survey, best_survey
 from sourdine.mechanisms import BinaryResponse, KaryResponse, OneCoin, TwoCoins, Warner

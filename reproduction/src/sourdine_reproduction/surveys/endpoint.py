@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.core.figure import Figure
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.display import Figure
+from sourdine.core.random.bits import Bits
 from sourdine.report.charts.base import GREY, Axis, Band, Row, Series, draw_lines
 from sourdine.report.view import Cell, Section, TextTable
 from sourdine.testing import SeededBits

@@ -17,8 +17,8 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.late import betaincinv
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.lazy import betaincinv
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.local.surveys.design import Survey, best_survey, sure_reach
 from sourdine.local.surveys.statistical_query import LocalCrowd, StatisticalOracle, count_yes
 from sourdine.mechanisms.laplace import Laplace

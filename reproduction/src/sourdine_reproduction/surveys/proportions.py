@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core.figure import Figure
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.display import Figure
+from sourdine.core.random.bits import Bits
 from sourdine.local.surveys.design import CentralComparison, best_survey
 from sourdine.report.charts.base import COLOURS, Axis, Band, Row, Series, draw_lines
 from sourdine.report.view import Section, TextTable

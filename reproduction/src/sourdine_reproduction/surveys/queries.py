@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.local.surveys.design import Survey, coverage
 from sourdine.local.surveys.statistical_query import Query, QueryPlan, best_each
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines

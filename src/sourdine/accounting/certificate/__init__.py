@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from sourdine.core.late import late
-from sourdine.core.outbox import CERTIFICATE
+from sourdine.core.files import CERTIFICATE
+from sourdine.core.lazy import late
 
 if TYPE_CHECKING:
     from sourdine.accounting.certificate.files import Deviance, Discrepancy, digest

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.format import counted
 
 _PIECE = 1 << 20

@@ -23,9 +23,9 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from sourdine.core import disk
-from sourdine.core.disk import unreadable
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.files import unreadable
 
 PRIVATE, PUBLIC = ".key", ".pub"
 _LONGEST = 1 << 16  # bytes of a file of a key

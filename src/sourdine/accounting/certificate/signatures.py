@@ -23,10 +23,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from sourdine.accounting.certificate.keys import PublicKey, SigningKey
-from sourdine.core import disk
-from sourdine.core.codec import decoded, encoded, unambiguous
-from sourdine.core.disk import unreadable
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.files import unreadable
+from sourdine.core.serialization import decoded, encoded, unambiguous
 
 SUFFIX = ".signatures.json"
 _FIRST = "sourdine signature/1"

@@ -12,12 +12,12 @@ from sourdine.accounting.ledger import Entry, Ledger, Terms
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.ledger.terms import declared_digest
 from sourdine.accounting.spend import Spend, foreign_names
-from sourdine.core.codec import added, decoded, encoded, unambiguous
+from sourdine.core.display import Viewable
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import LedgerError, SourdineError, UnknownName
 from sourdine.core.format import plain, shorten_up
-from sourdine.core.text.escaping import tame
-from sourdine.core.view import Viewable
+from sourdine.core.serialization import added, decoded, encoded, unambiguous
+from sourdine.core.text import tame
 
 _FORMAT = 1
 _MOST_LINES = 1 << 62

@@ -27,9 +27,8 @@ from sourdine.accounting.certificate.signatures import (
 from sourdine.accounting.certificate.statement import Certificate
 from sourdine.accounting.ledger import Ledger, Status
 from sourdine.accounting.ledger.ledger import opened
-from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter, LedgerError
-from sourdine.core.outbox import CERTIFICATE
+from sourdine.core.files import CERTIFICATE, unreadable
 
 _LONGEST = 1 << 27  # bytes of a certificate
 

@@ -31,7 +31,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.format import plain
-from sourdine.core.late import log_ndtr, ndtr
+from sourdine.core.lazy import log_ndtr, ndtr
 from sourdine.core.loss import PrivacyLoss
 
 _LEAST, _MOST = math.log(2.0**-4), math.log(2.0**20)

@@ -15,11 +15,11 @@ from sourdine.accounting.ledger import ConcentratedBudget, GaussianBudget, Ledge
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.pld.accountant import PLD, PldCost
 from sourdine.core import check
+from sourdine.core.display import Viewable
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw, LossDistribution, RhoLaw, float_above
 from sourdine.core.format import counted, plain, shorten_up
 from sourdine.core.loss import LeakyLaw, PrivacyLoss
-from sourdine.core.view import Viewable
 
 FALSE_POSITIVES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5)
 _BATCHES = {

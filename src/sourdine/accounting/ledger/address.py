@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sourdine.core.errors import InvalidParameter, LedgerError
-from sourdine.core.late import install_line
+from sourdine.core.lazy import install_line
 
 _SCHEME = re.compile(r"postgres(ql)?:", re.IGNORECASE)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")

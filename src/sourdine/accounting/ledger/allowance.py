@@ -16,8 +16,8 @@ from sourdine.accounting.ledger.budget import add
 from sourdine.accounting.ledger.numbers import readable, room
 from sourdine.accounting.ledger.terms import Period, check_text
 from sourdine.core import check
-from sourdine.core.codec import Json, decoded, encoded
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
+from sourdine.core.serialization import Json, decoded, encoded
 
 _MOST = 100  # allowances, and requests that wait: every line carries them
 _CHOICE: ContextVar[str | None] = ContextVar("allowance", default=None)

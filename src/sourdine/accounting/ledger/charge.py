@@ -16,7 +16,7 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError, UnsupportedLoss
-from sourdine.core.text.notation import either
+from sourdine.core.format import either
 
 
 class Cost(NamedTuple):

@@ -47,12 +47,11 @@ from sourdine.accounting.ledger.store import Store
 from sourdine.accounting.ledger.terms import Period, Terms, check_text, declarations, declared_digest
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
+from sourdine.core.display import Figure, Viewable, figure_of
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
-from sourdine.core.figure import Figure
-from sourdine.core.text.escaping import tame
-from sourdine.core.text.notation import either
-from sourdine.core.view import Viewable, figure_of
+from sourdine.core.format import either
+from sourdine.core.text import tame
 
 Step = Callable[[Balance, datetime], tuple[Balance, str]]
 """From where a ledger stands to where it will, and what the line says of that; or a refusal."""

@@ -28,8 +28,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import float_above
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.format import parse, plain, shorten_up
-from sourdine.core.text.notation import either
+from sourdine.core.format import either, parse, plain, shorten_up
 
 
 class Composition(StrEnum):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sourdine.accounting.ledger.address import Place
 from sourdine.core.errors import LedgerError, LedgerWait
-from sourdine.core.text.notation import either
+from sourdine.core.format import either
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite may raise: its message may quote what is damaged, which need not be text."""

@@ -12,10 +12,10 @@ from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.charge import Cost
 from sourdine.accounting.ledger.numbers import readable, room
 from sourdine.accounting.spend import Spend, foreign_names, foreign_words
-from sourdine.core.codec import added
+from sourdine.core.display import Viewable
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
-from sourdine.core.view import Viewable
+from sourdine.core.serialization import added
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,10 +17,10 @@ from typing import TypeVar
 from sourdine.accounting.accountant import left_of
 from sourdine.accounting.ledger.budget import Budget, RenyiGridBudget
 from sourdine.core import check
-from sourdine.core.codec import added, decoded, encoded
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import float_above
 from sourdine.core.format import plain
+from sourdine.core.serialization import added, decoded, encoded
 
 _MOST_TEXT = 1000
 

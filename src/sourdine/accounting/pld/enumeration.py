@@ -17,7 +17,7 @@ import numpy as np
 from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.pld.scout import Repeated
 from sourdine.core.distributions import AtomLaw, Floats, GeometricLaw, LossDistribution, pure_law
-from sourdine.core.late import gammaln
+from sourdine.core.lazy import gammaln
 from sourdine.core.loss import LeakyLaw
 
 _MOST_OUTCOMES = 1 << 18

@@ -28,7 +28,7 @@ from sourdine.core.distributions import (
     LossDistribution,
     RhoLaw,
 )
-from sourdine.core.late import gammaln, logsumexp
+from sourdine.core.lazy import gammaln, logsumexp
 
 _POINTS = 3000
 _ROUNDING = 2.0**-46

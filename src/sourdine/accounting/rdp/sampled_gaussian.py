@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from sourdine.core.distributions import Floats
-from sourdine.core.late import gammaln, logsumexp
+from sourdine.core.lazy import gammaln, logsumexp
 
 _MOST_FRACTIONAL = 64.0
 _SIDE = 11.0  # standard deviations beyond the outermost peak

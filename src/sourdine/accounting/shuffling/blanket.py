@@ -16,7 +16,7 @@ from sourdine.accounting.accountant import Bracket, with_margin
 from sourdine.accounting.shuffling.clones import MARGIN, MOST_EPSILON, declared, log_binomial
 from sourdine.core import check
 from sourdine.core.distributions import Floats
-from sourdine.core.late import betainc
+from sourdine.core.lazy import betainc
 
 _ROUNDING = 1e-9  # of shares that are given as floats
 _LEAST_EPSILON = 1e-12  # below, floats do not tell a report from one that says nothing

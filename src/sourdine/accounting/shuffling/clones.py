@@ -7,7 +7,7 @@ import numpy as np
 from sourdine.accounting.accountant import check_delta, with_margin
 from sourdine.core import check
 from sourdine.core.distributions import Floats, float_above
-from sourdine.core.late import betainc, gammaln
+from sourdine.core.lazy import betainc, gammaln
 
 MARGIN = 1e-9  # of the special functions, relative; they are good to 1e-12
 MOST_EPSILON = 50  # beyond, no number of reports has a clone among them

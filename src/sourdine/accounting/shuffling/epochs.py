@@ -8,7 +8,7 @@ from sourdine.accounting.accountant import check_delta
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.late import log_ndtr
+from sourdine.core.lazy import log_ndtr
 from sourdine.core.loss import PrivacyLoss
 
 _SMALLEST = 1e-290  # smaller floats lose digits, and what is divided by them overflows

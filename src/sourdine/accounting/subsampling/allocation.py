@@ -17,7 +17,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw, LossDistribution, Pair
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.late import gammaln
+from sourdine.core.lazy import gammaln
 from sourdine.core.loss import PrivacyLoss
 
 CELLS = 1000

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from sourdine.core.distributions import Floats
-from sourdine.core.late import ndtr
+from sourdine.core.lazy import ndtr
 
 _REACH = 11.0  # deviations of one term that are looked at closely
 _BEND = 4.0  # deviations from the mean over which cells are about alike; farther out they widen

@@ -21,7 +21,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import Floats, GaussianLaw, LossDistribution, Pair, float_above
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.late import ndtr
+from sourdine.core.lazy import ndtr
 from sourdine.core.loss import PrivacyLoss
 
 MOST = 100  # units of a group

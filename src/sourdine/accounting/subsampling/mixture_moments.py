@@ -10,7 +10,7 @@ import numpy as np
 
 from sourdine.accounting.subsampling.mixture import MixtureLaw
 from sourdine.core.distributions import Floats
-from sourdine.core.late import logsumexp
+from sourdine.core.lazy import logsumexp
 
 _MOST_ORDER = 64.0
 _SIDE = 11.0  # deviations beyond the outermost peak

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.accounting.accountant import exactly
 from sourdine.core import check
-from sourdine.core.balls import above as float_of_ball
-from sourdine.core.balls import ball, precision
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, Floats, LossDistribution, Pair, float_above
 from sourdine.core.errors import UnsupportedLoss
+from sourdine.core.interval_arithmetic import above as float_of_ball
+from sourdine.core.interval_arithmetic import ball, precision
 from sourdine.core.loss import PrivacyLoss
 
 

@@ -12,9 +12,8 @@ from sourdine.accounting.subsampling.mixture import MOST, poisson_group, poisson
 from sourdine.accounting.subsampling.poisson import poisson
 from sourdine.accounting.subsampling.truncated import truncated_poisson
 from sourdine.core import check
-from sourdine.core.codec import written
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.registry import Named
+from sourdine.core.serialization import Named, written
 
 
 class Sampling(Named):

@@ -12,7 +12,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw, LossDistribution, Pair, float_above
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.late import betainc
+from sourdine.core.lazy import betainc
 from sourdine.core.loss import PrivacyLoss
 
 _ROUNDING = 1e-9  # a binomial tail is good to some 1e-12 of itself

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sourdine.audit import binomial
 from sourdine.audit.attacks.own_table import OwnTable
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 
 BETA = 1e-6  # how rarely chance alone may turn a verdict
 

@@ -10,7 +10,7 @@ from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult
 from sourdine.audit.attacks.targets import UNIT, fresh_ledger, most_right, relation
 from sourdine.core.errors import BudgetExceeded
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.randomness.bits import Bits, coins
+from sourdine.core.random.bits import Bits, coins
 from sourdine.tables import Table
 
 EACH, BUDGET = Fraction(1, 10), Fraction(1, 2)

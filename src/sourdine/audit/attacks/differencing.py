@@ -18,7 +18,7 @@ from sourdine.audit.attacks.attack import (
 from sourdine.audit.attacks.own_table import OwnTable
 from sourdine.audit.attacks.targets import UNIT, answer, fresh_ledger, most_right, relation
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import Bits, coins
+from sourdine.core.random.bits import Bits, coins
 from sourdine.tables import Table
 from sourdine.tables.mock import ADULT, OLDEST, REGIONS, SEXES, Register, draw_register
 

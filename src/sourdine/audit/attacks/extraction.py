@@ -14,8 +14,8 @@ from sourdine.accounting.spend import Spend
 from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.targets import fresh_ledger, most_right
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.late import expit, logit
-from sourdine.core.randomness.bits import Bits, coins
+from sourdine.core.lazy import expit, logit
+from sourdine.core.random.bits import Bits, coins
 from sourdine.mechanisms import Geometric
 
 PEOPLE, FEATURES = 200, 12  # yes-no features, and an intercept beside them

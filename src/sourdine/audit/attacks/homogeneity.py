@@ -16,7 +16,7 @@ from sourdine.audit.attacks.targets import (
     draw_patients,
     relation,
 )
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 
 PATIENTS = 12_000
 K, L = 5, 2

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.targets import UNIT, fresh_ledger, most_right, relation
-from sourdine.core.late import ndtr, ndtri
-from sourdine.core.randomness.bits import Bits, coins
+from sourdine.core.lazy import ndtr, ndtri
+from sourdine.core.random.bits import Bits, coins
 from sourdine.tables import Table
 from sourdine.tables.mock import ADULT, OLDEST, REGIONS, SEXES, draw_register
 

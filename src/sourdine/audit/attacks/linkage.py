@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sourdine.anonymity import Coded, Demand, Generalised, generalise
 from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.targets import HIERARCHIES, QUASI, SECRET, Texts, draw_patients, relation
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 
 PATIENTS, PEOPLE = 12_000, 60_000
 K = 5

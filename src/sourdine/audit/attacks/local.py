@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import Bits
 from sourdine.local import GRR
 from sourdine.local.memoization import rehearsed
 

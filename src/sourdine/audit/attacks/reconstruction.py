@@ -23,7 +23,7 @@ from sourdine.audit.attacks.attack import (
 )
 from sourdine.audit.attacks.own_table import OwnTable
 from sourdine.audit.attacks.targets import UNIT, answer, fresh_ledger, most_right, relation
-from sourdine.core.randomness.bits import Bits, coins
+from sourdine.core.random.bits import Bits, coins
 from sourdine.mechanisms import Gaussian
 from sourdine.tables import Table
 

@@ -6,7 +6,7 @@ from sourdine.anonymity import Demand, Generalised
 from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.homogeneity import PATIENTS, K, L, cells_with, publish
 from sourdine.audit.attacks.targets import OUTBREAK, draw_patients
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 
 T = Fraction(1, 5)
 HALF = 0.5

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.targets import most_right
 from sourdine.audit.synthetic import example_plan
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import Bits, coins
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import Bits, coins
 from sourdine.tables.synthetic import SyntheticPlan
 from sourdine.tables.synthetic.synthesis import measure_one, model_of
 

@@ -16,8 +16,8 @@ from sourdine.accounting.explain import posterior_bounds
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.anonymity import DatePrecision, Dates, GeneralisationHierarchy, Prefixes, Suppression
 from sourdine.core.distance import Neighbours
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import Bits
 from sourdine.tables import ReleasePlan
 from sourdine.tables.mock import REGIONS, draw_register
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.targets import UNIT, fresh_ledger, relation
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import Bits
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.tables import Table
 

@@ -11,8 +11,8 @@ from sourdine.audit.plans.engines import ENGINES, AuditedEngine, Workplace
 from sourdine.audit.plans.movement import flaw, movements
 from sourdine.audit.plans.walk import Layout, Walk, WalkStep, some_keys
 from sourdine.core import check
-from sourdine.core.codec import written
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.serialization import written
 from sourdine.frames.joins import Join, open_joined
 from sourdine.frames.source import Source
 from sourdine.tables.answers.answer import Answers

@@ -18,7 +18,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.audit.plans.cells import Dice
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.columns import Category, Flag, Integer, Real, Text
 from sourdine.frames.opening import open_source
 from sourdine.frames.source import Source

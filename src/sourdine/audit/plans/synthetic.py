@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sourdine.audit.plans.cells import Dice
 from sourdine.core.distance import Neighbours
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.columns import Category, Column, Flag, Integer, Real
 from sourdine.frames.opening import open_source
 from sourdine.frames.times.dates import Date, Datetime

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.audit.textbook import central, quantiles, reports
 from sourdine.audit.textbook.dice import Dice, dice_of
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.learning.noise.noisy_gradient import NoisyGradient
 from sourdine.learning.selecting.best_of_runs import BestOfRuns
 from sourdine.local import (

@@ -22,7 +22,7 @@ from sourdine.audit.training.watched import Secrecy, Watched
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits, coins
+from sourdine.core.random.bits import SYSTEM, Bits, coins
 from sourdine.learning.data.examples import Examples, Tensors, examples_of
 from sourdine.learning.execution import Execution, check_execution
 from sourdine.learning.fitting import check_optimizer

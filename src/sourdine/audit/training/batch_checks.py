@@ -16,7 +16,7 @@ from sourdine.audit.training.checks import (
     spread,
 )
 from sourdine.audit.training.trace import LAGS, Trace
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 
 _ROUNDING = 1e-4  # what float32 may make a unit move a sum beyond the norm
 

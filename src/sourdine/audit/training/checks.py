@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, gammainc, gammaincc, gammainccinv, gammaincinv, log_ndtr, ndtri
 
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 
 Floats = NDArray[np.float64]
 ALARM = 1e-6  # the chance that a faultless run is accused by any of the checks

@@ -19,7 +19,7 @@ from sourdine.audit.training.canaries import HEIGHT
 from sourdine.audit.training.checks import ALARM, Check
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits, coins
+from sourdine.core.random.bits import SYSTEM, Bits, coins
 from sourdine.learning.correlation.stream import stream_of
 from sourdine.learning.data.batches import Indices, mixed_order
 from sourdine.learning.gradients.clipping import Flat

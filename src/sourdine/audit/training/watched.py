@@ -19,7 +19,7 @@ from sourdine.audit.training.noise_checks import law_check, reuse_check, scale_c
 from sourdine.audit.training.probe import Probed, ProbedExamples, probed_loss
 from sourdine.audit.training.trace import Trace, TracedRun
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.learning.data.examples import Examples
 from sourdine.learning.execution import Execution
 from sourdine.learning.fitting import task_of

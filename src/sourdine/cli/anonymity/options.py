@@ -15,7 +15,7 @@ from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.cli.shared.parse import number
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.toml import read_toml
+from sourdine.core.text import read_toml
 
 if TYPE_CHECKING:
     from sourdine.anonymity import GeneralisationHierarchy, Ground

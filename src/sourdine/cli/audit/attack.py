@@ -13,7 +13,7 @@ from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.audit.attacks import AttackResult, Outcome
-    from sourdine.core.randomness.bits import Bits
+    from sourdine.core.random.bits import Bits
 
 
 def attack(

@@ -62,7 +62,7 @@ def plan(
 
 def plain(audit: "PlanAudit") -> dict[str, object]:
     """What was found, for machines."""
-    from sourdine.core.codec import encoded
+    from sourdine.core.serialization import encoded
 
     return {
         "unit": audit.plan.unit.name,

@@ -28,7 +28,7 @@ from sourdine.core.format import counted
 
 if TYPE_CHECKING:
     from sourdine.audit.training import TrainingAudit
-    from sourdine.core.randomness.bits import Bits
+    from sourdine.core.random.bits import Bits
     from sourdine.learning.data.labelled import Labelled
     from sourdine.learning.models import Model
     from sourdine.learning.planning import TrainingPlan

@@ -8,7 +8,7 @@ import typer
 from sourdine.cli.shared import show
 from sourdine.cli.shared.heartbeat import ask_passphrase
 from sourdine.cli.shared.parse import AsJson
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
 
 

@@ -11,7 +11,8 @@ from sourdine.cli.collect.tokens import read_private
 from sourdine.cli.shared import show
 from sourdine.cli.shared.heartbeat import ask_passphrase
 from sourdine.cli.shared.parse import AsJson, number, read_json
-from sourdine.core import check, disk
+from sourdine.core import check
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, shorten_up
 

@@ -11,7 +11,7 @@ from sourdine.cli.shared import show
 from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.late import install_line
+from sourdine.core.lazy import install_line
 
 if TYPE_CHECKING:
     from socket import socket

@@ -19,7 +19,7 @@ from sourdine.cli.shared import show
 from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.late import install_line
+from sourdine.core.lazy import install_line
 
 
 def shuffle(

@@ -10,7 +10,7 @@ import typer
 from sourdine.cli.collect.serve import StorePlace
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 

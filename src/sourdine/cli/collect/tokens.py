@@ -10,9 +10,10 @@ from sourdine.cli.collect.serve import Connections, MetricsPort, Proxies, watche
 from sourdine.cli.shared import show
 from sourdine.cli.shared.heartbeat import HEARTBEAT
 from sourdine.cli.shared.parse import AsJson, lines_of
-from sourdine.core import check, disk
+from sourdine.core import check
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.late import install_line
+from sourdine.core.lazy import install_line
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey

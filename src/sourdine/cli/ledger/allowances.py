@@ -177,6 +177,6 @@ def lines(allowances: "Allowances") -> list[str]:
 
 def plain_allowance(allowance: "LedgerAllowance") -> dict[str, object]:
     """An allowance as JSON."""
-    from sourdine.core.codec import encoded
+    from sourdine.core.serialization import encoded
 
     return encoded(allowance) | {"left": str(allowance.left)}

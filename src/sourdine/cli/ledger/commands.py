@@ -385,7 +385,7 @@ def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:
 
 def _write_csv(output: Path, entries: list[dict[str, object]]) -> None:
     """The charges as a table; what people wrote begins with an apostrophe where it looks like a formula."""
-    from sourdine.core.text.escaping import csv_text, inert
+    from sourdine.core.text import csv_text, inert
 
     names = ["number", "time", "author", "purpose", "price", "total", "period", "fingerprint", "spends"]
     names += [name for name in ("delta", "delta_total") if entries and name in entries[0]]

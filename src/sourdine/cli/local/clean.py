@@ -10,10 +10,11 @@ import typer
 
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson, number
-from sourdine.core import check, disk
+from sourdine.core import check
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.files import CERTIFICATE, Outbox
 from sourdine.core.format import counted
-from sourdine.core.outbox import CERTIFICATE, Outbox
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger

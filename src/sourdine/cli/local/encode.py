@@ -7,9 +7,9 @@ import typer
 
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson, lines_of, read_json
-from sourdine.core import disk
-from sourdine.core.disk import unreadable
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.files import unreadable
 from sourdine.core.format import counted, shorten_up
 
 if TYPE_CHECKING:

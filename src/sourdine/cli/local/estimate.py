@@ -12,8 +12,8 @@ from sourdine.cli.local.encode import SpecFile, read_question
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson, number
 from sourdine.core import check
-from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.files import unreadable
 from sourdine.core.format import counted
 
 if TYPE_CHECKING:

@@ -116,7 +116,7 @@ def _numbers(path: Path) -> "NDArray[np.float64]":
 
 
 def _answers(plan: "QueryPlan", values: "NDArray[np.float64]", edges: list[float]) -> list[dict[str, float]]:
-    from sourdine.core.randomness.bits import SYSTEM
+    from sourdine.core.random.bits import SYSTEM
     from sourdine.local.shuffle import permutation
 
     order = values[permutation(len(values), SYSTEM)]  # who is asked what must not depend on the file's order

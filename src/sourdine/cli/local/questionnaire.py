@@ -8,10 +8,10 @@ import typer
 
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, shorten_up
-from sourdine.core.text.toml import read_toml
+from sourdine.core.text import read_toml
 
 _FIELDS = {"name", "epsilon", "items", "joint", "changes", "way"}
 

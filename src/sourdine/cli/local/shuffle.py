@@ -9,7 +9,8 @@ import typer
 from sourdine.cli.local.estimate import read_bytes
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson, number, plain_bracket, read_json, say_bracket
-from sourdine.core import check, disk
+from sourdine.core import check
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, shorten_up
 
@@ -113,7 +114,7 @@ def _question(spec: Path) -> "Question":
 
 def _shuffled(question: "Question", reports: Path, output: Path) -> tuple[int, int]:
     """Write the reports in another order; how many there are, and among how many each one hides."""
-    from sourdine.core.randomness.bits import SYSTEM
+    from sourdine.core.random.bits import SYSTEM
     from sourdine.local.lines import read, written
     from sourdine.local.shuffle import look_alike, permutation
 

@@ -12,7 +12,8 @@ import typer
 
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson, Seed, bits_of, lines_of, number
-from sourdine.core import check, disk
+from sourdine.core import check
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, shorten_up
 

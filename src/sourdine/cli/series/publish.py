@@ -95,7 +95,7 @@ def _last(answers: "SeriesAnswers") -> list[dict[str, object]]:
 
 def write_columns(answers: "SeriesAnswers", path: Path) -> None:
     """Every period up to the last that is closed, as CSV."""
-    from sourdine.core.text.escaping import csv_text
+    from sourdine.core.text import csv_text
 
     columns = answers.columns
     show.keep(csv_text([list(columns), *zip(*columns.values(), strict=True)]), path)

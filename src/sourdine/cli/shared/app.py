@@ -20,10 +20,10 @@ import typer
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from sourdine.cli.shared.old_options import read_old_options
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import LedgerWait, OldWord, SourdineError
-from sourdine.core.text.escaping import tame
-from sourdine.core.text.notation import in_files
+from sourdine.core.format import in_files
+from sourdine.core.text import tame
 
 _PLAIN = "sourdine.plain"
 _LETTERS = {"ε": "epsilon", "δ": "delta", "ρ": "rho", "–": "-", "√": "sqrt ", "∞": "inf", "·": "|"}

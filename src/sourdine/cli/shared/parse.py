@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.core import check
-from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.files import unreadable
 from sourdine.core.format import parse, plain
 
 if TYPE_CHECKING:
     from sourdine.accounting.accountant import Bracket
-    from sourdine.core.randomness.bits import Bits
+    from sourdine.core.random.bits import Bits
 
 
 def number(owner: str, name: str, text: str, least: Fraction | int, most: Fraction | int) -> Fraction:
@@ -114,7 +114,7 @@ def check_seed(owner: str, seed: int | None) -> int | None:
 
 def bits_of(owner: str, seed: int | None) -> "Bits":
     """The bits of a seed, which are never to meet real data; the system's without one."""
-    from sourdine.core.randomness.bits import SYSTEM
+    from sourdine.core.random.bits import SYSTEM
     from sourdine.testing import SeededBits
 
     checked = check_seed(owner, seed)

@@ -23,9 +23,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sourdine.cli.shared.heartbeat import HEARTBEAT
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.escaping import has_shape, tame
+from sourdine.core.text import has_shape, tame
 
 
 def tame_json(text: str) -> str:

@@ -10,9 +10,9 @@ import typer
 from sourdine.cli.shared import show
 from sourdine.cli.shared.app import Shared, rights
 from sourdine.cli.shared.parse import AsJson
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.outbox import CERTIFICATE, Outbox
+from sourdine.core.files import CERTIFICATE, Outbox
 
 if TYPE_CHECKING:
     from sourdine.accounting.certificate import Certificate

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Union
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import plain_bracket
 from sourdine.cli.train.model import ChosenModel
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.outbox import CERTIFICATE
+from sourdine.core.files import CERTIFICATE
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger

@@ -14,7 +14,7 @@ from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import number
 from sourdine.core import check
 from sourdine.core.errors import SourdineError
-from sourdine.core.late import install_line
+from sourdine.core.lazy import install_line
 
 if TYPE_CHECKING:
     from sourdine.learning.correlation.declared import GradientCorrelation

@@ -15,7 +15,7 @@ from sourdine.collector.announcement import MOST_BATCH
 from sourdine.collector.blocks import packed_block, random_numbers
 from sourdine.collector.receipt import DIGEST, ID, BatchLabel, passed_digest
 from sourdine.collector.store import ReportStore, StoredQuestion, batch_period
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.local.oracle import Bytes
 from sourdine.local.shuffle import permutation
 

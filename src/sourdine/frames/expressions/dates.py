@@ -5,7 +5,7 @@ from datetime import date, datetime
 from fractions import Fraction
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import entry
+from sourdine.core.format import entry
 from sourdine.frames.expressions.arithmetic import exact_kind, floor_ratio, regrid
 from sourdine.frames.expressions.calendar import (
     DAY,

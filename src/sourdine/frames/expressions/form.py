@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import PlainSerializer, PlainValidator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import setting
+from sourdine.core.format import setting
 from sourdine.frames.expressions.arithmetic import Add, Divide, Multiply, Negate, Subtract
 from sourdine.frames.expressions.calendar import DatePart, TimePeriod
 from sourdine.frames.expressions.choice import Case, Coalesce, Greatest, Least, NullIf

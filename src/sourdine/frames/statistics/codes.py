@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.frames.expression import Grouping
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.frames.engines.engine import AnswerTable, SideTables
 from sourdine.frames.expression import Grouping, fit
 from sourdine.frames.keys import TEXT, Keys

@@ -10,7 +10,7 @@ from dataclasses import replace
 from enum import StrEnum
 from itertools import accumulate
 
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.frames.cells.places import sides
 from sourdine.frames.columns import Category, Column, Flag, Integer, Real, Text
 from sourdine.frames.engines.dialect import Dialect

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.frames.engines.dialect import DUCKDB, Dialect
 from sourdine.frames.expression import Grouping
 from sourdine.frames.keys import Keys

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from sourdine.core.text.notation import either, entry
+from sourdine.core.format import either, entry
 from sourdine.frames.columns import as_tuples
 from sourdine.frames.mistakes import Declared, mistake
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import group
+from sourdine.core.format import group
 from sourdine.frames.text.encoding import carriage_returns, line_feeds, marked, quotes, width
 from sourdine.frames.text.format import TextFormat, may_part
 from sourdine.frames.text.tidy import fields

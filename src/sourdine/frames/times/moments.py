@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import entry
+from sourdine.core.format import entry
 from sourdine.frames.engines.dialect import Dialect
 from sourdine.frames.engines.types import Family, family
 from sourdine.frames.expressions.arithmetic import floor_ratio

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits, coins
+from sourdine.core.random.bits import SYSTEM, Bits, coins
 from sourdine.learning.data.batches import Indices
 from sourdine.learning.data.examples import Batch, Examples
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sourdine.accounting.dpsgd.training import Sampler, Training
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import SYSTEM, Bits
 
 Indices = NDArray[np.int64]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 
 from sourdine.core import check
-from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.files import unreadable
 from sourdine.learning.data.labelled import Labelled, Parts, content, printable, scaled
 from sourdine.learning.data.pictures import Decode, decoder
 

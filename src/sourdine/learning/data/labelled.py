@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.files import unreadable
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from sourdine.core.errors import SourdineError
-from sourdine.core.late import install_line
+from sourdine.core.lazy import install_line
 
 Decode = Callable[[Path], Tensor | None]
 FORMATS = ("PNG", "JPEG")

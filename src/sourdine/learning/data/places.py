@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.exact import uniform
+from sourdine.core.random.bits import Bits
+from sourdine.core.random.samplers import uniform
 from sourdine.learning.data.batches import Indices
 from sourdine.learning.data.trees import Tree, count_of, made_up
 

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.toml import read_toml
+from sourdine.core.files import unreadable
+from sourdine.core.text import read_toml
 from sourdine.frames.columns import Category, Column, Flag, Integer, Real, span
 from sourdine.frames.opening import AS_IT_IS, open_source
 from sourdine.frames.records import ABSENT, cell_place, read_cells

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sourdine.core.errors import SourdineError
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 
 _NAME = (0x61707865, 0x3320646E, 0x79622D32, 0x6B206574)  # "expand 32-byte k"
 _DOUBLE_ROUNDS = 10

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.randomness.bits import SYSTEM, Bits, keystream
+from sourdine.core.random.bits import SYSTEM, Bits, keystream
 from sourdine.learning.data.batches import Indices
 
 T = TypeVar("T")

@@ -3,9 +3,10 @@
 import csv
 from pathlib import Path
 
-from sourdine.core import check, disk
+from sourdine.core import check
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.escaping import csv_text, inert
+from sourdine.core.text import csv_text, inert
 from sourdine.learning.result import Progress
 
 _COLUMNS = ("step", "steps", "epoch", "epsilon", "loss", "accuracy")

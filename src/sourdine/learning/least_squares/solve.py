@@ -24,7 +24,7 @@ from sourdine.core import check
 from sourdine.core.distance import root_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, plain
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.learning.features.extractor import ShowProgress
 from sourdine.learning.least_squares.equations import (
     COARSEST,

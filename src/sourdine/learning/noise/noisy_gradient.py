@@ -17,7 +17,7 @@ from sourdine.core.distance import Distance, Norm, root_above
 from sourdine.core.distributions import GaussianLaw, float_above
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.mechanisms.rounded_gaussian import RoundedGaussian
 
 MOST_SIGMA = 1 << 60

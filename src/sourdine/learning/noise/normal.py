@@ -17,8 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.randomness.branches import Branch, in_branches, room
+from sourdine.core.random.bits import SYSTEM, Bits, Branch, in_branches, room
 
 _RADIUS, _ANGLE = 40, 24  # bits of a word for the length of a pair of normal numbers, and for its direction
 _FRACTION = 52  # bits of a float64 below its exponent

@@ -24,10 +24,11 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from sourdine.accounting.ledger import Ledger, Receipt
-from sourdine.core import check, disk
-from sourdine.core.codec import decoded, encoded
+from sourdine.core import check
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter, LedgerError
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.core.serialization import decoded, encoded
 
 _FORMAT = 1
 _PARAMETERS = {  # what some settings are called in Python; on disk they keep the name they were given first

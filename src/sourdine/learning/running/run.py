@@ -17,7 +17,7 @@ from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import counted
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.learning.data.augmentation import AugmentedExamples
 from sourdine.learning.data.batches import Batches, IndependentBatches, Indices
 from sourdine.learning.data.examples import Batch, Examples

@@ -20,8 +20,8 @@ from sourdine.core.distance import Distance, Neighbours, Norm
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.mechanisms.rounded_gaussian import RoundedGaussian
 
 

@@ -14,8 +14,8 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.learning.pricing import PricedPlan
 from sourdine.learning.result import Trained
 from sourdine.learning.selecting.best_of_runs import BestOfRuns

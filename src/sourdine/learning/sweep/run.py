@@ -17,9 +17,9 @@ from pathlib import Path
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
-from sourdine.core.codec import decoded, encoded
 from sourdine.core.errors import InvalidParameter, LedgerError
-from sourdine.core.randomness.bits import SYSTEM
+from sourdine.core.random.bits import SYSTEM
+from sourdine.core.serialization import decoded, encoded
 from sourdine.learning.pricing import PricedPlan
 from sourdine.learning.result import Trained
 from sourdine.learning.running.checkpoint import Checkpoint

@@ -14,8 +14,8 @@ from sourdine.accounting.rdp.accountant import Renyi
 from sourdine.accounting.spend import Spend, plan_cost
 from sourdine.accounting.transforms import best_of_runs
 from sourdine.core import check
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.learning.planning import TrainingPlan, plan
 from sourdine.learning.pricing import PricedPlan
 

@@ -18,8 +18,8 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Distance
 from sourdine.core.format import shorten_down
-from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.exact import uniform
+from sourdine.core.random.bits import Bits
+from sourdine.core.random.samplers import uniform
 from sourdine.frames.columns import Category, Column, Flag
 from sourdine.frames.records import ABSENT, cell_place, key_place
 from sourdine.frames.source import Source

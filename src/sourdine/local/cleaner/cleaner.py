@@ -16,9 +16,9 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.format import either
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.text.notation import either
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.columns import Category, Column, Flag, Integer, Real, Text
 from sourdine.frames.derived import DERIVED
 from sourdine.frames.opening import AS_IT_IS, open_source

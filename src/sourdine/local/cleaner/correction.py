@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.randomness.inverse import Decay, GeometricDecay, StepDecay
+from sourdine.core.random.tables import Decay, GeometricDecay, StepDecay
 from sourdine.local.numeric.bounded import ridge_scores
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
-from sourdine.core.balls import above, ball, exponential, precision
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import shorten_up
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.interval_arithmetic import above, ball, exponential, precision
+from sourdine.core.random.bits import Bits
 from sourdine.frames.columns import Integer, Number, Real, span
 from sourdine.frames.expressions.kinds import MOST_STEPS
 from sourdine.frames.records import cell_place, number_in

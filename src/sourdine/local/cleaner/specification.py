@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from sourdine.core.disk import unreadable
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import in_files
-from sourdine.core.text.toml import read_toml
+from sourdine.core.files import unreadable
+from sourdine.core.format import in_files
+from sourdine.core.text import read_toml
 from sourdine.frames.expressions.kinds import decimal
 from sourdine.frames.mistakes import Declared, mistake
 from sourdine.frames.schema import Schema

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from sourdine.accounting.shuffling.blanket import Favours
 from sourdine.core import check
-from sourdine.core.codec import added
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.table import WeightTerms, table
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import Bits
+from sourdine.core.random.tables import WeightTerms, table
+from sourdine.core.serialization import added
 from sourdine.local.estimate import Counts
 from sourdine.local.frequency.field import MOST_ORDER, ORDERS, prime_of, vectors
 from sourdine.local.frequency.supports import CodedOracle, Ints

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from sourdine.accounting.shuffling.blanket import Favours
 from sourdine.core import check
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact, packed
-from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.branches import Branch
-from sourdine.core.randomness.subsets import sets, spots
-from sourdine.core.randomness.table import WeightTerms, table
+from sourdine.core.random import packed
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import Bits, Branch
+from sourdine.core.random.selection import sets, spots
+from sourdine.core.random.tables import WeightTerms, table
 from sourdine.local.frequency.supports import BitwiseOracle, bitwise_examples
 from sourdine.local.oracle import Bytes
 from sourdine.mechanisms.randomized_response import Channel

@@ -14,8 +14,7 @@ from sourdine.core.distance import Distance
 from sourdine.core.distributions import AtomLaw
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.randomness.branches import Branch, in_branches
+from sourdine.core.random.bits import SYSTEM, Bits, Branch, in_branches
 from sourdine.local.estimate import Counts
 from sourdine.local.oracle import BitReports, Bytes, CodeReports, FrequencyOracle, whole_number
 from sourdine.mechanisms.randomized_response import (

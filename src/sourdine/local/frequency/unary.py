@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from sourdine.accounting.shuffling.blanket import Favours
 from sourdine.core import check
-from sourdine.core.late import expit
+from sourdine.core.lazy import expit
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact, packed
-from sourdine.core.randomness.bits import Bits, coins
-from sourdine.core.randomness.branches import Branch
-from sourdine.core.randomness.subsets import spots
+from sourdine.core.random import packed
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import Bits, Branch, coins
+from sourdine.core.random.selection import spots
 from sourdine.local.frequency.supports import BitwiseOracle, bitwise_examples
 from sourdine.local.oracle import Bytes
 from sourdine.mechanisms.randomized_response import Channel

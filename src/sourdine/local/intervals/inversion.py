@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.late import ndtri
+from sourdine.core.lazy import ndtri
 from sourdine.local.intervals.sums import Floats, Ints, Sums, SumStep
 
 Bools = NDArray[np.bool_]

@@ -20,7 +20,7 @@ from sourdine.core import check
 from sourdine.core.distance import Distance
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.local.estimate import Counts, Estimate, deviations
 from sourdine.local.numeric.oracle import (
     Floats,

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
 from sourdine.core.grid import Interval
-from sourdine.core.late import chdtri, ndtri
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.lazy import chdtri, ndtri
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.local.estimate import deviations
 
 Floats = NDArray[np.float64]

@@ -20,7 +20,7 @@ from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.grid import Interval
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.local.estimate import Counts, Estimate, deviations, normal
 from sourdine.local.numeric.distribution import Distribution
 from sourdine.local.oracle import CodeReports

@@ -18,8 +18,8 @@ from sourdine.core.distance import Distance
 from sourdine.core.distributions import AtomLaw
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import Bits
 from sourdine.local.numeric.duchi import ends_decoded, ends_noise, upper_end
 from sourdine.local.numeric.oracle import Floats, Ints, Noise, numeric_examples
 from sourdine.local.numeric.window import PARTS, WindowOracle, window_noise

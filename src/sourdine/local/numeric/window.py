@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.grid import Interval
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import Bits
 from sourdine.local.numeric.oracle import Floats, Ints, Noise, NumericOracle, ResolvedOracle, UnbiasedOracle
 
 PARTS = 1 << 10  # of a cell: how finely a value is placed before it is rounded at random to the grid

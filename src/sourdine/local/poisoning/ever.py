@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.late import logsumexp
+from sourdine.core.lazy import logsumexp
 
 Floats = NDArray[np.float64]
 _GRID = 2.0 ** (-np.arange(64) / 2)

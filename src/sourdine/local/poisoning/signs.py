@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.late import bdtr, bdtrc, gammaln
+from sourdine.core.lazy import bdtr, bdtrc, gammaln
 from sourdine.local.estimate import Counts
 from sourdine.local.frequency.hadamard import HadamardResponse
 from sourdine.local.frequency.hashing import OLH

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness import exact
+from sourdine.core.random import samplers as exact
 from sourdine.local.memoization import LEAST_SECRET, KeyedBits, Memo
 from sourdine.local.oracle import Bytes
 from sourdine.local.question import Question

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from threading import Lock
 
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
 
 FORMATS = ("sourdine device ledger 1", "sourdine device ledger 2")

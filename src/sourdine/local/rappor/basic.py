@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.local.estimate import Counts
 from sourdine.local.oracle import BitReports, FrequencyOracle, whole_number
 from sourdine.local.rappor.oracle import RapporOracle, check_coins, check_flip

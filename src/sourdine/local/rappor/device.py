@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits, keystream
+from sourdine.core.random.bits import SYSTEM, Bits, keystream
 from sourdine.local.rappor.oracle import RapporOracle
 from sourdine.local.rappor.responses import Rows, instantaneous, trimmed
 

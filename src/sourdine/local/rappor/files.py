@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.escaping import as_written, inert
+from sourdine.core.text import as_written, inert
 from sourdine.local.estimate import Counts
 from sourdine.local.rappor.decode.decoding import Candidates, Decoding
 from sourdine.local.rappor.device import Life

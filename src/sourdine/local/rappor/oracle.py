@@ -14,7 +14,7 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.local.oracle import Oracle
 from sourdine.local.rappor.responses import Coins, Rows, instantaneous, permanent, trimmed
 from sourdine.mechanisms.randomized_response import Channel

@@ -12,8 +12,8 @@ from sourdine.core import check
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.local.estimate import Counts, Estimate, normal
 from sourdine.local.oracle import byte_rows, refuse, whole_number
 from sourdine.local.rappor.bloom import (

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from sourdine.accounting.joint import together
 from sourdine.core import check
-from sourdine.core.balls import above, ball, precision
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, Floats
-from sourdine.core.late import gammaln, xlog1py, xlogy
+from sourdine.core.interval_arithmetic import above, ball, precision
+from sourdine.core.lazy import gammaln, xlog1py, xlogy
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.randomness import packed
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random import packed
+from sourdine.core.random.bits import Bits
 from sourdine.mechanisms.randomized_response import Channel
 
 _MOST_REPORTS = 128  # up to here the law of all reports is listed; beyond, only its epsilon is used

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
-from sourdine.core.late import betainc
+from sourdine.core.lazy import betainc
 from sourdine.local.estimate import Estimate, Floats, deviations, needed, shares
 from sourdine.local.frequency.hashing import GRR
 from sourdine.mechanisms.geometric import Geometric

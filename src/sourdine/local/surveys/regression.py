@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import reals
-from sourdine.core.late import expit, logit
+from sourdine.core.lazy import expit, logit
 from sourdine.local.estimate import Estimate, Floats, deviations
 from sourdine.local.surveys.design import Survey
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.local.estimate import Estimate
 from sourdine.local.frequency.hashing import GRR
 from sourdine.local.numeric.duchi import Duchi

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.local.cleaner.cleaner import Cleaner
 from sourdine.local.cleaner.numbers import Method, NumberCells
 from sourdine.local.cleaner.specification import CleaningSpecification

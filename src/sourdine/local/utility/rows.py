@@ -8,7 +8,7 @@ import numpy as np
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.frames.opening import AS_IT_IS
 from sourdine.frames.records import ABSENT
 from sourdine.frames.text.format import TextFormat

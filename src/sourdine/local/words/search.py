@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.distributions import float_above
-from sourdine.core.late import betainc, ndtr
+from sourdine.core.lazy import betainc, ndtr
 from sourdine.local.oracle import Bytes
 from sourdine.local.question import Question
 from sourdine.local.words.spelling import Ints, ends, read, written

@@ -18,9 +18,9 @@ from sourdine.core.distributions import AtomLaw
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.randomness.table import WeightTerms, table
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.core.random.tables import WeightTerms, table
 from sourdine.local.estimate import Counts, Estimate
 from sourdine.local.frequency.field import Vectors, vectors
 from sourdine.local.oracle import Bytes, Oracle, byte_rows, refuse

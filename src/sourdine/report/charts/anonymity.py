@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sourdine.anonymity import Measures
-from sourdine.core.figure import Spec
+from sourdine.core.display import Spec
 from sourdine.report.charts.base import COLOURS, INK, ROWS, Axis, Row, Series, draw_lines, finish
 
 if TYPE_CHECKING:

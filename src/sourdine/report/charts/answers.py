@@ -7,8 +7,8 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, assert_never
 
+from sourdine.core.display import Figure, Spec, stack
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.figure import Figure, Spec, stack
 from sourdine.core.format import endless
 from sourdine.frames.expressions.calendar import start_of
 from sourdine.report.charts.base import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sourdine.core.figure import Spec
+from sourdine.core.display import Spec
 
 if TYPE_CHECKING:
     import altair as alt

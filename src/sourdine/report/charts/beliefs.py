@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sourdine.accounting.explain import Curve, posterior_bounds
-from sourdine.core.figure import Spec
+from sourdine.core.display import Spec
 from sourdine.report.charts.base import (
     COLOURS,
     GREY,

@@ -1,6 +1,6 @@
 """The tree of a synthetic table as a picture: columns, and the relations between them that were measured."""
 
-from sourdine.core.figure import Spec
+from sourdine.core.display import Spec
 from sourdine.report.charts.base import COLOURS, GREY, INK, ROWS, Row, finish
 from sourdine.tables.synthetic import SyntheticModel
 from sourdine.tables.synthetic.model import SyntheticPart

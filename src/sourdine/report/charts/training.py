@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from sourdine.accounting.dpsgd.training import Training, step_loss
 from sourdine.accounting.rdp.accountant import SOURCE_ORDERS, Renyi
-from sourdine.core.figure import Spec
+from sourdine.core.display import Spec
 from sourdine.core.format import plain
 from sourdine.report.charts.base import (
     COLOURS,

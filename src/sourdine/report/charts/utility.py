@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sourdine.core.figure import Spec
+from sourdine.core.display import Spec
 from sourdine.report.charts.base import GREY, ROWS, Axis, Row, Series, across_of, colour_of, finish, up_of
 
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 from sourdine.accounting.explain import explain_guarantee
 from sourdine.accounting.explain.words import sentences
 from sourdine.anonymity import NOT_FOR_PUBLICATION, Generalised, Measures, Sensitivity
+from sourdine.core.display import Figure
 from sourdine.core.distance import Neighbours
-from sourdine.core.figure import Figure
 from sourdine.core.format import counted, shorten_up
 from sourdine.local.cleaner import CleanTable, Gap
 from sourdine.local.utility.measure import NOTICE, JudgedOn, Utility, UtilityPoint

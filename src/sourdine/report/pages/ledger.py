@@ -33,7 +33,7 @@ from sourdine.accounting.ledger import Entry, Ledger, Status, Terms
 from sourdine.accounting.ledger.budget import UNLIMITED
 from sourdine.accounting.ledger.numbers import readable, remaining, room
 from sourdine.accounting.ledger.receipt import foreign_lines
-from sourdine.core.figure import Figure, Spec
+from sourdine.core.display import Figure, Spec
 from sourdine.core.format import counted, plain, shorten_down, shorten_up
 from sourdine.report.charts.base import COLOURS, GREY, ROWS, Row, finish
 from sourdine.report.charts.beliefs import draw_beliefs, draw_family, draw_roc

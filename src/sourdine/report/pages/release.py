@@ -8,11 +8,10 @@ from typing import assert_never
 from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.explain import Explanation, explain_guarantee, sentences
 from sourdine.accounting.explain.words import moved
+from sourdine.core.display import Figure, Spec, page
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.figure import Figure, Spec
 from sourdine.core.format import counted, plain, shorten_up
-from sourdine.core.view import page
 from sourdine.frames.columns import LONGEST_KEY, Category, Column, Flag, Integer, Text, kind_of
 from sourdine.frames.derived import DERIVED
 from sourdine.frames.privacy_unit import PrivacyUnit

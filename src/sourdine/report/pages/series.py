@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from sourdine.accounting.certificate import Certificate
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.report.charts.answers import draw_series
 from sourdine.report.charts.base import COLOURS, Row
 from sourdine.report.charts.synthetic import draw_tree, strength

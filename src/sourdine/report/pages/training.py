@@ -12,7 +12,7 @@ from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.dpsgd.cost import cost_of_training
 from sourdine.accounting.dpsgd.training import Training, dpsgd_epsilon, step_loss
 from sourdine.accounting.rdp.accountant import SOURCE_ORDERS, Conversion, Renyi
-from sourdine.core.figure import Figure
+from sourdine.core.display import Figure
 from sourdine.core.format import byte_count, counted, plain, shorten_up
 from sourdine.learning.memory.lines import (
     BACKWARD,

@@ -7,7 +7,7 @@ import numpy as np
 
 from sourdine.audit.attacks import AttackChart, AttackResult
 from sourdine.audit.attacks.attack import Arm, percent
-from sourdine.core.figure import Figure, Spec
+from sourdine.core.display import Figure, Spec
 from sourdine.core.format import plain
 from sourdine.report.charts.base import (
     COLOURS,

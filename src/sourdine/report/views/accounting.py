@@ -13,10 +13,9 @@ from sourdine.accounting.ledger import Entry, Ledger, Receipt, Status
 from sourdine.accounting.ledger.numbers import readable, remaining, room
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import foreign_names, foreign_words
+from sourdine.core.display import Figure, Viewable, figure, view
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.figure import Figure
 from sourdine.core.format import counted, plain, shorten_up
-from sourdine.core.view import Viewable, figure, view
 from sourdine.report.pages.ledger import certificate_table, charges_of, epsilon_words, spending_figure
 from sourdine.report.view import Cell, Section, TextTable
 from sourdine.report.views.view import View

@@ -1,6 +1,6 @@
 """What trained models show of themselves: how they were trained and what it cost, never their weights."""
 
-from sourdine.core.view import view
+from sourdine.core.display import view
 from sourdine.learning.least_squares.solve import Solved
 from sourdine.learning.result import Trained
 from sourdine.report.view import Section, TextTable

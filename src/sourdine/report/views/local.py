@@ -2,10 +2,9 @@
 
 import numpy as np
 
+from sourdine.core.display import Figure, figure, view
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.figure import Figure
 from sourdine.core.format import counted
-from sourdine.core.view import figure, view
 from sourdine.local.cleaner.cleaner import CleanTable
 from sourdine.local.estimate import Estimate
 from sourdine.report.charts.answers import draw_intervals

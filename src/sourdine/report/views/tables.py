@@ -6,9 +6,8 @@ A table shows what is declared of it, and nothing that was read.
 from collections.abc import Iterable
 from dataclasses import replace
 
+from sourdine.core.display import Figure, figure, stack, view
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.figure import Figure, stack
-from sourdine.core.view import figure, view
 from sourdine.frames.columns import Category, Column, Flag, Integer, Real, Text
 from sourdine.frames.times.dates import Date, Datetime
 from sourdine.report.charts.answers import draw_alone, draw_forecasts

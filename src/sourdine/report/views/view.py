@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sourdine.core.text.escaping import tame
+from sourdine.core.text import tame
 from sourdine.report.view import Page, Section
 
 _LINE = 100  # characters

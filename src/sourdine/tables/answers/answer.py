@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sourdine.core import disk
+from sourdine.core import files as disk
+from sourdine.core.display import Figure, Viewable, figure_of
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.figure import Figure
 from sourdine.core.format import endless
-from sourdine.core.view import Viewable, figure_of
 from sourdine.frames.keys import Cell, KeyColumn, Keys
 from sourdine.frames.output import write_columns
 from sourdine.tables.answers.estimate import GroupEstimate
@@ -328,7 +327,7 @@ def readable(number: float, answer: Answer) -> float:
 def write_answers(answers: Answers, path: Path) -> None:
     """Keep the tidy table in a file: CSV, JSON, Parquet or a workbook of Excel (.xlsx), by its ending.
 
-    It appears whole or not at all, and is for its owner (`sourdine.core.disk`).
+    It appears whole or not at all, and is for its owner (`sourdine.core.files`).
     """
     if path.suffix not in ENDINGS:
         raise InvalidParameter(f"Answers are not written as '{path.suffix}'. Use {' or '.join(ENDINGS)}.")

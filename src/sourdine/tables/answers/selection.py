@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.late import log_ndtr
+from sourdine.core.lazy import log_ndtr
 from sourdine.core.mechanism import Mechanism
 from sourdine.mechanisms import Gaussian, Laplace
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.text.escaping import csv_cells, csv_text, inert
+from sourdine.core.text import csv_cells, csv_text, inert
 from sourdine.frames.keys import Cell, KeyColumn
 
 if TYPE_CHECKING:

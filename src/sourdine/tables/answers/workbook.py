@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.late import install_line
-from sourdine.core.text.escaping import inert
+from sourdine.core.lazy import install_line
+from sourdine.core.text import inert
 from sourdine.frames.keys import Cell
 
 _ROWS = 1_048_576  # of a sheet, with its names

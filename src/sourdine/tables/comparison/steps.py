@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import value
+from sourdine.core.format import value
 from sourdine.frames.mistakes import Declared, by_hand, declare
 from sourdine.tables.answers.answer import Answer
 from sourdine.tables.answers.estimate import GroupEstimate

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.display import Viewable
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.view import Viewable
 from sourdine.frames.keys import Cell, KeyColumn, Keys
 from sourdine.tables.answers.answer import ALL, Answer
 from sourdine.tables.answers.estimate import Floats, GroupEstimate

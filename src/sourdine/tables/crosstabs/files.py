@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from sourdine.core import disk
-from sourdine.core.text.escaping import csv_text, inert, tame
+from sourdine.core import files as disk
+from sourdine.core.text import csv_text, inert, tame
 from sourdine.frames.keys import Cell
 from sourdine.tables.answers.answer import empty
 from sourdine.tables.crosstabs.cells import CrossCells

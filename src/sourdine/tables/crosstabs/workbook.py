@@ -5,11 +5,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import endless
-from sourdine.core.late import install_line
-from sourdine.core.text.escaping import inert
+from sourdine.core.lazy import install_line
+from sourdine.core.text import inert
 from sourdine.tables.crosstabs.cell import digits_of
 from sourdine.tables.crosstabs.cells import ENDS, CrossCells
 from sourdine.tables.crosstabs.files import key_text

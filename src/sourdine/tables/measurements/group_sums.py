@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.frames.columns import span
 from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit

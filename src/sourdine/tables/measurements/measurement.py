@@ -15,7 +15,7 @@ from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours, Norm, root_above
 from sourdine.core.format import shorten, shorten_up
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.frames.columns import Integer, Number, span
 from sourdine.frames.expression import Grouping, Key, all_true, certain
 from sourdine.frames.expressions import ColumnValue, Expression

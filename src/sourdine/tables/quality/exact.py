@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sourdine.core import disk
+from sourdine.core import files as disk
+from sourdine.core.display import Viewable
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.core.randomness.bits import SYSTEM
-from sourdine.core.text.toml import parse_toml
-from sourdine.core.view import Viewable
+from sourdine.core.random.bits import SYSTEM
+from sourdine.core.text import parse_toml
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.quality import CellState, all_cells, cells_of, quality_counts, records_without

@@ -12,12 +12,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.display import Viewable
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.format import counted
+from sourdine.core.format import counted, entry, group
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.randomness.bits import Bits
-from sourdine.core.text.notation import entry, group
-from sourdine.core.view import Viewable
+from sourdine.core.random.bits import Bits
 from sourdine.frames.columns import LONGEST_KEY, Column, Flag, Integer, Real, Text
 from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit

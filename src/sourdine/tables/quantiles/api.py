@@ -19,7 +19,7 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import reals
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
 from sourdine.tables.answers.noise import noise
 from sourdine.tables.payment import charge

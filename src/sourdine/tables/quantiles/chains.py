@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.selection import pick_weights
+from sourdine.core.random.bits import Bits
+from sourdine.core.random.selection import pick_weights
 from sourdine.tables.quantiles.chains import Chains, ChainSums, Floats, Ints
 from sourdine.tables.quantiles.log_sums import LogSums
 

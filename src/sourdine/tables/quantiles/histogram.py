@@ -13,8 +13,8 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness import exact
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random import samplers as exact
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks
 from sourdine.tables.quantiles.method import QuantileMethod
 

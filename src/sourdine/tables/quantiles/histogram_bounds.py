@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Generic, TypeVar
 
 from sourdine.core import check
-from sourdine.core.late import betainc, lambertw, ndtr, ndtri
+from sourdine.core.lazy import betainc, lambertw, ndtr, ndtri
 
 T = TypeVar("T")
 

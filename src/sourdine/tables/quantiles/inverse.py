@@ -12,9 +12,9 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.loss import BoundedRangeLaw, PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.randomness.ceiling import exp_coin
-from sourdine.core.randomness.selection import choose_segments, places_in
+from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.core.random.samplers import exp_coin
+from sourdine.core.random.selection import choose_segments, places_in
 from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks
 from sourdine.tables.quantiles.method import MOST_PLACES, Ints, QuantileMethod, Targets, around, gap_at
 

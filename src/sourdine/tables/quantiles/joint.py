@@ -19,8 +19,8 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.loss import BoundedRangeLaw, PrivacyLoss
 from sourdine.core.mechanism import Example
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.randomness.selection import uniform_below
+from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.core.random.selection import uniform_below
 from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks
 from sourdine.tables.quantiles.chains import Chains, Stretches
 from sourdine.tables.quantiles.float_sums import draw_chains

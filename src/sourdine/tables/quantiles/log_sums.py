@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.selection import pick
+from sourdine.core.random.bits import Bits
+from sourdine.core.random.selection import pick
 from sourdine.tables.quantiles.chains import Chains, ChainSums, Floats, Ints
 
 _MANY = 16  # rows from which running sums are quicker as floats

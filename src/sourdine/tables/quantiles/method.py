@@ -26,8 +26,8 @@ from sourdine.core.distance import Distance, Neighbours, Norm
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import numbers
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.randomness.selection import Segments
+from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.core.random.selection import Segments
 from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SortedPlaces
 
 Ints = NDArray[np.int64]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.frames.statistics.group_ranks import GroupRanks
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.answers.noise import deviation, like_noises

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.late import ndtri
+from sourdine.core.lazy import ndtri
 from sourdine.mechanisms import CorrelatedGaussian, CorrelatedNoise
 from sourdine.mechanisms.correlation import CorrelationMatrix
 from sourdine.tables.answers.noise import worst_noises

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.participants import participants, steady_names, without

@@ -15,7 +15,7 @@ import numpy as np
 
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.frames.columns import Category
 from sourdine.frames.expression import fit
 from sourdine.frames.privacy_unit import PrivacyUnit

@@ -17,7 +17,7 @@ from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.keys import Keys
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sourdine.accounting.ledger.gate import GATE
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter, LedgerError, SourdineError
 from sourdine.tables.series.periods import ClosedPeriod, from_bytes, to_bytes
 from sourdine.tables.series.witness import Witness

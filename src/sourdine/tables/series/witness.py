@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import LedgerError
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.escaping import tame
+from sourdine.core.text import tame
 from sourdine.frames.expressions import (
     Among,
     Case,

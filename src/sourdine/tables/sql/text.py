@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.escaping import tame
+from sourdine.core.text import tame
 
 _LONGEST = 20_000  # characters of a question
 _SHOWN = 100  # of the line that a refusal shows

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, ClassVar, Self
 
-from sourdine.core.text.notation import either, value
+from sourdine.core.format import either, value
 from sourdine.frames.columns import Category, Flag, Integer, Number, Real, span
 from sourdine.frames.keys import Keys
 from sourdine.frames.mistakes import Declared

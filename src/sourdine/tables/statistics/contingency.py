@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import setting
+from sourdine.core.format import setting
 from sourdine.frames.keys import KeyColumn, Keys
 from sourdine.frames.mistakes import by_hand, declare
 from sourdine.frames.privacy_unit import PrivacyUnit

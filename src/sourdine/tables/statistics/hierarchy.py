@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import either
+from sourdine.core.format import either
 from sourdine.frames.columns import Category
 from sourdine.frames.keys import Keys
 from sourdine.frames.mistakes import Declared, by_hand, declare, mistake

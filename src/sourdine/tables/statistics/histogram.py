@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import setting
+from sourdine.core.format import setting
 from sourdine.frames.columns import Number, sensible, span
 from sourdine.frames.expression import Grouping, Key, bins
 from sourdine.frames.expressions.kinds import decimal

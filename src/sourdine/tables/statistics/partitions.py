@@ -9,7 +9,7 @@ import numpy as np
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.format import counted
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from sourdine.core.late import ndtri
-from sourdine.core.text.notation import setting
+from sourdine.core.format import setting
+from sourdine.core.lazy import ndtri
 from sourdine.frames.columns import Number, span
 from sourdine.frames.keys import Keys
 from sourdine.frames.mistakes import Declared, by_hand, declare

@@ -12,8 +12,8 @@ from pydantic import Field
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
-from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.selection import MOST_CANDIDATES
+from sourdine.core.random.bits import Bits
+from sourdine.core.random.selection import MOST_CANDIDATES
 from sourdine.frames.keys import Keys
 from sourdine.frames.mistakes import by_hand, declare
 from sourdine.frames.privacy_unit import PrivacyUnit

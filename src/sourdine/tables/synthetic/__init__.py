@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sourdine.core.late import late
+from sourdine.core.lazy import late
 
 if TYPE_CHECKING:
     from sourdine.tables.synthetic.declared import SyntheticBlock

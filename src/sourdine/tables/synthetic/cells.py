@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.selection import uniform_below
-from sourdine.core.text.notation import block
+from sourdine.core.format import block
+from sourdine.core.random.bits import Bits
+from sourdine.core.random.selection import uniform_below
 from sourdine.frames.columns import Category, Column, Flag, Integer, Real, span
 from sourdine.frames.expression import Grouping, Key, bins
 from sourdine.frames.expressions import TimePeriod

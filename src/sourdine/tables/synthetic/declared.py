@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from sourdine.core.text.notation import setting
+from sourdine.core.format import setting
 from sourdine.frames.mistakes import Declared, mistake
 
 MOST_ROWS = 1 << 28

@@ -7,7 +7,7 @@ that, two children of one parent would rise together, record by record.
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.tables.synthetic.fit import PartModel
 from sourdine.tables.synthetic.tree import from_root
 

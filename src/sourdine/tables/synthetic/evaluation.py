@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import coins
+from sourdine.core.random.bits import coins
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.codes import record_codes

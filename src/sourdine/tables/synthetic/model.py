@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.text.escaping import inert
+from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.core.text import inert
 from sourdine.frames.output import FORMATS, relation_of, write_columns
 from sourdine.tables.statistics.hierarchy import Hierarchy
 from sourdine.tables.synthetic.cells import CellColumn

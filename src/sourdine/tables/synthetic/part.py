@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.randomness.bits import Bits
+from sourdine.core.random.bits import Bits
 from sourdine.mechanisms import Exponential, Gaussian
 from sourdine.tables.synthetic.agreement import mean_total, on_simplex
 from sourdine.tables.synthetic.pairs import Codes, Counts, Pair, count_cells, pair_table, pair_tables

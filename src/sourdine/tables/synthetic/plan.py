@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.text.notation import entry, setting
+from sourdine.core.format import entry, setting
 from sourdine.frames.columns import Category, Column, Flag, Text
 from sourdine.frames.derived import DERIVED
 from sourdine.frames.privacy_unit import PrivacyUnit

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.late import ndtri
+from sourdine.core.lazy import ndtri
 from sourdine.frames.columns import Integer
 from sourdine.tables.answers.answer import Answer
 from sourdine.tables.release import TableRelease

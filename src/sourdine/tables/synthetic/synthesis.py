@@ -9,9 +9,8 @@ import numpy as np
 
 from sourdine.accounting.ledger import Ledger, Receipt
 from sourdine.accounting.release import Release
-from sourdine.core.figure import Figure
-from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.view import figure_of
+from sourdine.core.display import Figure, figure_of
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.codes import record_codes
 from sourdine.tables.payment import DeclaredTable, admit, check_given, paid, read_again, silence

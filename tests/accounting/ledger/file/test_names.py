@@ -13,7 +13,7 @@ import pytest
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.file import names
 from sourdine.accounting.ledger.file.store import FileStore
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import LedgerError
 from tests.accounting.ledger.files import in_old_form
 from tests.campaigns.ledger.crash import new_ledger, one_spend

@@ -19,7 +19,7 @@ from sourdine.accounting.ledger.file import guard
 from sourdine.accounting.ledger.file.names import BESIDE, resolve
 from sourdine.accounting.ledger.gate import GATE
 from sourdine.accounting.ledger.problems import explain
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import LedgerError
 
 APPLICATION = 0x536F7264  # "Sord", in the header of the file

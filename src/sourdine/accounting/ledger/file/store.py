@@ -17,7 +17,7 @@ from sourdine.accounting.ledger.file.guard import Busy, Guard
 from sourdine.accounting.ledger.gate import GATE
 from sourdine.accounting.ledger.store import Store
 from sourdine.core.errors import LedgerError
-from sourdine.core.text.notation import either
+from sourdine.core.format import either
 
 _PAUSE = 0.0002  # seconds between two tries to commit
 _READERS = 1.0  # seconds in which those who read are waited for, and no fork may pass

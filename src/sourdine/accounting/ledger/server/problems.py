@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sourdine.accounting.ledger.address import Address
 from sourdine.accounting.ledger.problems import announce, backup
 from sourdine.core.errors import LedgerError
-from sourdine.core.text.notation import either
+from sourdine.core.format import either
 
 if TYPE_CHECKING:
     import psycopg

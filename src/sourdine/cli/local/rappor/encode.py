@@ -19,7 +19,7 @@ from sourdine.cli.local.rappor.options import (
 from sourdine.cli.shared import show
 from sourdine.cli.shared.option_groups import with_groups
 from sourdine.cli.shared.parse import AsJson, lines_of
-from sourdine.core import disk
+from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 

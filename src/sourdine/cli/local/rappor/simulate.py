@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sourdine.core.randomness.bits import Bits
+    from sourdine.core.random.bits import Bits
     from sourdine.local.estimate import Floats
     from sourdine.local.rappor.decode import Decoding
     from sourdine.local.rappor.rappor import BloomOracle

@@ -21,7 +21,7 @@ from scipy.special import chdtri, ndtri
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.local.rappor.decode.decoding import STANDARD, Candidates, Decoding, DecodingTerms, Evidence
 
 Floats = NDArray[np.float64]

@@ -25,10 +25,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.balls import exponential, floor_scaled, precision
-from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.branches import Branch, in_branches, room
-from sourdine.core.randomness.table import CELL_BITS, CdfTable, WeightTerms, table
+from sourdine.core.interval_arithmetic import exponential, floor_scaled, precision
+from sourdine.core.random.bits import Bits, Branch, in_branches, room
+from sourdine.core.random.tables import CELL_BITS, CdfTable, WeightTerms, table
 
 Words = NDArray[np.uint64]
 _PART = 1 << 14  # words that pass the first digits together, so that they stay in the cache
