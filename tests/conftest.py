@@ -16,8 +16,9 @@ from hypothesis import settings
 
 from benchmarks.servers import Server
 from sourdine.core.display import picture
-from sourdine.frames import mock, opening
-from sourdine.frames.engines.closed import closed_connection, spilling_connection
+from sourdine.frames import quality as mock
+from sourdine.frames import source as opening
+from sourdine.frames.engines.duckdb import closed_connection, spilling_connection
 from tests.browser import Chromium, started, watched
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ BY_NAME = {
     "core/serialization.py": "classes that files name: upward",
     "core/display.py": "what shows an object: upward, to report",
     "estimators/storage.py": "modules of estimators",
-    "frames/times/zones.py": "tzdata",
+    "frames/times.py": "tzdata",
     "learning/__init__.py": "modules of learning and of packages below",
     "learning/data/pictures.py": "PIL",
 }

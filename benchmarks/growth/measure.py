@@ -72,7 +72,7 @@ def private(table: Any, case: Case) -> Callable[[], object]:
     columns = declared(case)
     if case.task == "first":
         return lambda: _first(table, columns)
-    from sourdine.frames.privacy_unit import PrivacyUnit
+    from sourdine.frames.schema import PrivacyUnit
     from sourdine.tables import Table
     from sourdine.tables.release import _carry_out
 

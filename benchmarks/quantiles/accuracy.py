@@ -19,7 +19,7 @@ from rich.table import Table
 from benchmarks.finding import verdict
 from benchmarks.quantiles.cases import CASES, DECILES, SIZES, Case, Floats
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
+from sourdine.frames.rank_counts import SeparateRanks, SortedPlaces
 from sourdine.tables.answers.noise import like_noises, noise
 from sourdine.tables.quantiles.api import Grid
 from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE, Allowance, MethodChoice, chosen

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sourdine.core.errors import InvalidParameter as InvalidParameter
     from sourdine.core.errors import LedgerError as LedgerError
     from sourdine.core.errors import SourdineError as SourdineError
-    from sourdine.frames.privacy_unit import PrivacyUnit as PrivacyUnit
+    from sourdine.frames.schema import PrivacyUnit
     from sourdine.tables import statistics as statistics
     from sourdine.tables.quantiles import quantiles as quantiles
     from sourdine.tables.query import Query as Query
@@ -53,7 +53,7 @@ _HOMES = {
     "Ledger": "accounting.ledger",
     "LedgerError": "core.errors",
     "Neighbours": "core.distance",
-    "PrivacyUnit": "frames.privacy_unit",
+    "PrivacyUnit": "frames.schema",
     "Query": "tables.query",
     "SourdineError": "core.errors",
     "Specification": "tables.specification",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import sourdine as sd
 from benchmarks.asking.cases import Case
 from sourdine.frames.engines.dialect import Dialect
-from sourdine.frames.engines.engine import NOTHING, AnswerTable, SideTables, TableEngine
+from sourdine.frames.engines.duckdb import NOTHING, AnswerTable, SideTables, TableEngine
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 

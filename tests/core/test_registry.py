@@ -270,7 +270,9 @@ def test_a_cell_that_is_run_again_takes_the_name_over(alone: None) -> None:
 
 def test_a_class_of_this_package_without_a_line_says_where_it_goes() -> None:
     ours = type("Tail", (Laplace,), {"__module__": "sourdine.mechanisms.tail"})
-    with pytest.raises(InvalidParameter, match=r"Tail has no name.*its line to TABLE in core/serialization\.py"):
+    with pytest.raises(
+        InvalidParameter, match=r"Tail has no name.*its line to TABLE in core/serialization\.py"
+    ):
         name_of(ours)
 
 

@@ -4,14 +4,16 @@ from dataclasses import replace
 from typing import Any
 
 from sourdine.frames import source
+from sourdine.frames import times as moments
+from sourdine.frames.cells import TableCells
 from sourdine.frames.engines.dialect import Dialect, DuckDB
-from sourdine.frames.expression import TableCells
-from sourdine.frames.expressions import All, AnyOf, Not, NullIf, arithmetic, choice
-from sourdine.frames.expressions.calendar import DAY
+from sourdine.frames.expressions import All, AnyOf, Not, NullIf
+from sourdine.frames.expressions import conditions as choice
+from sourdine.frames.expressions import functions as arithmetic
+from sourdine.frames.expressions.times import DAY
 from sourdine.frames.expressions.tree import days_of
 from sourdine.frames.joins import Joined
-from sourdine.frames.times import moments
-from sourdine.frames.times.dates import Date
+from sourdine.frames.times import Date
 from sourdine.tables.measurements.group_sums import GroupSums
 from sourdine.tables.sql.aggregates import Aggregates
 from sourdine.tables.sql.record import SqlRecords

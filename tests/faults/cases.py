@@ -6,8 +6,8 @@ from typing import Any
 
 from sourdine.core.distance import Neighbours
 from sourdine.frames import PrivacyUnit, Schema
+from sourdine.frames.files import relation_of_cells
 from sourdine.frames.joins import Join
-from sourdine.frames.output import relation_of_cells
 from sourdine.tables import Privacy, Query, ReleasePlan
 from sourdine.tables.privacy import NoiseChoice
 from sourdine.tables.sql import SqlTable, read_sql

@@ -12,10 +12,25 @@ from typing import Any
 import numpy as np
 
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.frames import PrivacyUnit, source
+from sourdine.frames import (
+    PrivacyUnit,
+    quality,
+    source,
+)
+from sourdine.frames import (
+    aggregate as pairs,
+)
+from sourdine.frames import (
+    aggregate as sums,
+)
+from sourdine.frames import (
+    aggregate as totals,
+)
+from sourdine.frames import (
+    contributions as partitions,
+)
 from sourdine.frames import joins as join
 from sourdine.frames.engines.dialect import DUCKDB, Dialect
-from sourdine.frames.statistics import pairs, partitions, quality, sums, totals
 from sourdine.mechanisms import TopK
 from sourdine.tables.consistent.structure import Margins
 from sourdine.tables.measurements.group_sums import GroupSums
@@ -38,7 +53,7 @@ from tests.faults.cases import (
 )
 from tests.faults.fault import Fault, Wrap, with_answer
 
-ranks = import_module("sourdine.frames.statistics.ranks")  # not the function
+ranks = import_module("sourdine.frames.rank_counts")  # not the function
 _MANY = 100
 
 

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.frames import Integer, Real
-from sourdine.frames.cells.places import place, steps
-from sourdine.frames.columns import Number, span
-from sourdine.frames.expression import bins, literal, quoted
+from sourdine.frames.cells import bins, literal, place, quoted, steps
+from sourdine.frames.schema import Number, span
 from tests.narrow import some
 
 _DATABASE = duckdb.connect()  # of which each question has a cursor: to open one takes longer than to ask

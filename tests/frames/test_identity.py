@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, open_source, totals
-from sourdine.frames.statistics.quality import quality_counts
+from sourdine.frames.quality import quality_counts
 from sourdine.testing import SeededBits
 
 SCHEMA = Schema.read({"site": {"type": "category", "keys": ["n", "s", "e", "w"]}})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sourdine.frames.mistakes import known_arguments
+from sourdine.frames.declared import known_arguments
 
 
 class Advised:

@@ -9,8 +9,8 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema, open_source
+from sourdine.frames.csv.format import TextFormat
 from sourdine.frames.joins import open_joined, read_joins
-from sourdine.frames.text import TextFormat
 from tests.frames.every_engine import ENGINES
 
 NUMBER = {"type": "integer", "lower": 0, "upper": 9}

@@ -14,8 +14,8 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, Source, open_source, totals
-from sourdine.frames.expression import grouping
-from sourdine.frames.statistics.quality import quality_counts
+from sourdine.frames.cells import grouping
+from sourdine.frames.quality import quality_counts
 from sourdine.testing import SeededBits
 from tests.frames.every_engine import ENGINES
 

@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, open_source, totals
-from sourdine.frames.expression import grouping
-from sourdine.frames.text import pieces
+from sourdine.frames.cells import grouping
+from sourdine.frames.csv import reader as pieces
 from sourdine.testing import SeededBits
 from tests.narrow import some
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from sourdine.frames import Schema
+from sourdine.frames.files import relation_of_cells
 from sourdine.frames.joins import Join
-from sourdine.frames.output import relation_of_cells
 
 NUMBERS: tuple[dict[str, Any], ...] = (
     {"type": "integer", "lower": 0, "upper": 1},

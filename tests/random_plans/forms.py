@@ -7,8 +7,8 @@ from typing import Any
 
 from sourdine.audit.plans.cells import Dice
 from sourdine.frames import Category, Integer, Real, Schema
-from sourdine.frames.expression import literal, quoted
-from sourdine.frames.times.dates import Date, Datetime
+from sourdine.frames.cells import literal, quoted
+from sourdine.frames.times import Date, Datetime
 
 _CONSTANTS = (0, 1, -2, 0.5, 7)
 _SIGNS = {"equal": "=", "not_equal": "<>", "less": "<", "at_most": "<=", "greater": ">", "at_least": ">="}

@@ -13,8 +13,8 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit, Schema
 from sourdine.frames.expressions import read_expression
-from sourdine.frames.mock import mock_source
-from sourdine.frames.times.dates import Date, Datetime
+from sourdine.frames.quality import mock_source
+from sourdine.frames.times import Date, Datetime
 from sourdine.tables import Privacy, Query, ReleasePlan
 from sourdine.tables.privacy import NoiseChoice
 from sourdine.tables.release import check_source

@@ -10,7 +10,7 @@ import pytest
 from sourdine.accounting.certificate import verify_release
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.format import parse, written
-from sourdine.frames.text.format import MULTILINE
+from sourdine.frames.csv.format import MULTILINE
 from sourdine.report.verdict import CheckOutcome, judge, wrong_of
 from sourdine.tables import Query, Specification, Table, find_bounds
 from sourdine.tables.record import Record

@@ -18,8 +18,8 @@ from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, T
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, UnsupportedLoss
 from sourdine.frames import PrivacyUnit, Totals
+from sourdine.frames.contributions import KeyCounts
 from sourdine.frames.keys import Keys
-from sourdine.frames.statistics.partitions import KeyCounts
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.report.pages.release import release_page
 from sourdine.tables import ReleasePlan, Specification, Table, forecasts, rehearse

@@ -15,8 +15,8 @@ from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, R
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import PrivacyUnit, Schema, Source, open_source, ranks
-from sourdine.frames.statistics.group_ranks import SeparateRanks
-from sourdine.frames.text import TextFormat
+from sourdine.frames.csv.format import TextFormat
+from sourdine.frames.rank_counts import SeparateRanks
 from sourdine.tables import Privacy, Query, ReleasePlan, Table
 from sourdine.tables.measurements.measurement import ColumnMeasurement
 from sourdine.tables.quantiles.tree import BinTree, TreeWalk, quantiles

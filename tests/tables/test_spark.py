@@ -16,8 +16,8 @@ from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import PrivacyUnit
+from sourdine.frames import rank_counts as levels_module
 from sourdine.frames.engines.spark import InSpark
-from sourdine.frames.statistics import binned as levels_module
 from sourdine.tables import Table
 from sourdine.tables.release import _carry_out
 from sourdine.tables.statistics.order import TreeCounts

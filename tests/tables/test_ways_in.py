@@ -20,9 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sourdine.frames import PrivacyUnit, Schema, open_source, ranks
-from sourdine.frames.statistics.codes import record_codes
-from sourdine.frames.statistics.ladder import NumberLadder
-from sourdine.frames.statistics.quality import quality_counts
+from sourdine.frames.quality import quality_counts, record_codes
+from sourdine.frames.rank_counts import NumberLadder
 from sourdine.tables import Privacy, Query, ReleasePlan
 from sourdine.testing import SeededBits
 from tests.tables.exact import exact_numbers

@@ -20,7 +20,7 @@ from sourdine.anonymity import (
 )
 from sourdine.audit.attacks import AttackChart, ChartPoint
 from sourdine.core.display import Figure
-from sourdine.frames.output import relation_of_cells
+from sourdine.frames.files import relation_of_cells
 from sourdine.report.pages.training_audit import draw_attack
 from sourdine.report.view import Cell, Section, TextTable
 from sourdine_reproduction.registry import ClaimVerdict, Result, Settings, experiment, judge

@@ -27,9 +27,9 @@ from sourdine.anonymity.requirement import Demand
 from sourdine.core import check
 from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.opening import AS_IT_IS
+from sourdine.frames.csv.format import TextFormat
 from sourdine.frames.schema import Schema
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.source import AS_IT_IS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,9 +28,9 @@ from sourdine.anonymity.records import Coded, Codes, Missing, Records, number_tu
 from sourdine.anonymity.risk import Risk, journalist_risk, risk_of
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.opening import AS_IT_IS
+from sourdine.frames.csv.format import TextFormat
 from sourdine.frames.schema import Schema
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.source import AS_IT_IS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,14 +18,12 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.columns import Integer, Real, Text
+from sourdine.frames.csv.format import TextFormat
+from sourdine.frames.csv.reader import kind_of
 from sourdine.frames.files import TEXT
-from sourdine.frames.opening import AS_IT_IS, open_source
-from sourdine.frames.records import distinct_records
-from sourdine.frames.schema import Schema
-from sourdine.frames.source import Source
-from sourdine.frames.text.compression import kind_of
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.quality import distinct_records
+from sourdine.frames.schema import Integer, Real, Schema, Text
+from sourdine.frames.source import AS_IT_IS, Source, open_source
 
 Label = str | None
 Codes = NDArray[np.int64]

@@ -18,8 +18,7 @@ from sourdine.audit.outcomes import Tally, count_codes
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.random.bits import SYSTEM, Bits
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import PrivacyUnit, Schema
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.synthetic import SyntheticBlock, SyntheticPlan
 from sourdine.tables.synthetic.pairs import Codes

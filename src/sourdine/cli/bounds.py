@@ -50,7 +50,7 @@ def bounds(
     """
     from sourdine.accounting.ledger.numbers import left_words, readable
     from sourdine.core.distance import Neighbours
-    from sourdine.frames.expressions.kinds import decimal
+    from sourdine.frames.expressions.tree import decimal
     from sourdine.tables.bounds import BoundsPlan, check_numbers, load_draft, open_column, release_bounds
 
     specification, columns = load_draft(spec)

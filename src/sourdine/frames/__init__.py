@@ -5,38 +5,33 @@ from typing import TYPE_CHECKING
 from sourdine.core.lazy import late
 
 if TYPE_CHECKING:
-    from sourdine.frames.columns import Category, Flag, Integer, Real, Text
-    from sourdine.frames.opening import open_source
-    from sourdine.frames.privacy_unit import PrivacyUnit
-    from sourdine.frames.schema import Schema
-    from sourdine.frames.source import Source
-    from sourdine.frames.statistics.group_ranks import CountedValues, RankSource
-    from sourdine.frames.statistics.ranks import ranks
-    from sourdine.frames.statistics.sums import BernsteinSums, PlainSum
-    from sourdine.frames.statistics.totals import Totals, totals
+    from sourdine.frames.aggregate import BernsteinSums, PlainSum, Totals, totals
+    from sourdine.frames.rank_counts import CountedValues, RankSource, ranks
+    from sourdine.frames.schema import Category, Flag, Integer, PrivacyUnit, Real, Schema, Text
+    from sourdine.frames.source import Source, open_source
 
 _HOMES = {
-    "columns": (
+    "schema": (
         "Category",
         "Flag",
         "Integer",
         "Real",
         "Text",
+        "PrivacyUnit",
+        "Schema",
     ),
-    "opening": ("open_source",),
-    "privacy_unit": ("PrivacyUnit",),
-    "schema": ("Schema",),
-    "source": ("Source",),
-    "statistics.group_ranks": (
+    "source": (
+        "open_source",
+        "Source",
+    ),
+    "rank_counts": (
         "CountedValues",
         "RankSource",
+        "ranks",
     ),
-    "statistics.ranks": ("ranks",),
-    "statistics.sums": (
+    "aggregate": (
         "BernsteinSums",
         "PlainSum",
-    ),
-    "statistics.totals": (
         "Totals",
         "totals",
     ),

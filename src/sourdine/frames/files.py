@@ -3,13 +3,15 @@
 Columns of pandas whose type an engine would guess from what they hold get the one they have.
 """
 
+import errno
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from uuid import UUID
 
@@ -17,8 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.text.compression import COMPRESSED, kind_of
-from sourdine.frames.text.opening import DELIMITED, JSON
+from sourdine.frames.cells import literal, quoted
+from sourdine.frames.csv.reader import COMPRESSED, DELIMITED, JSON, kind_of
+from sourdine.frames.engines.duckdb import closed_connection, spilling_connection
+from sourdine.frames.engines.types import Family, base_name, family, scale
+
+if TYPE_CHECKING:
+    import duckdb
 
 TEXT = (*DELIMITED, *JSON)
 ENDINGS = (*TEXT, ".parquet")
@@ -278,3 +285,222 @@ def _text(item: object, unit: bool) -> str | None:
         text = str(item)
         return None if text == "NaT" else text
     return None
+
+
+# Parquet files as one table: columns of one type each, and those that the files' folders give.
+#
+# An engine that reads files of several types at once makes one of them, and raises at the first value that
+# this cannot hold: then one record would decide whether there is an answer. So types go together only where
+# every value of each has a place in the other.
+
+
+_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INTEGER": 10, "BIGINT": 19}
+_DIGITS |= {f"U{kind}": digits + (kind == "BIGINT") for kind, digits in _DIGITS.items()}
+_MOST_DIGITS = 38
+_NUMBERS = frozenset({Family.WHOLE, Family.FLOAT, Family.DECIMAL})
+_BITS = frozenset({Family.WHOLE, Family.BOOLEAN})
+_WRITTEN = frozenset({Family.TEXT, Family.WHOLE, Family.DATE, Family.UUID})
+"""What is written as text in one way, so that units stay what they are."""
+_AS_TEXT = _WRITTEN | {Family.BOOLEAN, Family.FLOAT, Family.DECIMAL}
+_PLACE = "file_index"
+
+
+class ParquetFiles:
+    """Parquet files that a connection can read, by patterns, one for each of them.
+
+    Only what the files say of their columns is looked at.
+    """
+
+    def __init__(
+        self, connection: "duckdb.DuckDBPyConnection", files: Files, patterns: Sequence[str]
+    ) -> None:
+        self._connection, self._patterns, self._partitions = connection, patterns, files.partitions
+        self._listed = f"[{', '.join(map(literal, patterns))}]"
+        several = str(len(patterns) > 1).lower()
+        self._read = f"read_parquet({self._listed}, hive_partitioning = false, union_by_name = {several})"
+        self._names = tuple(connection.sql(f"SELECT * FROM {self._read}").columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of all files, and those that their folders give."""
+        return *(name for name in self._names if name not in self._partitions), *self._partitions
+
+    def relation(self, names: Sequence[str], units: Sequence[str]) -> str:
+        """The wanted columns of all records, in SQL."""
+        if self._partitions and _PLACE in (name.casefold() for name in self._names):
+            raise InvalidParameter(
+                f"The table has a column '{_PLACE}', a name that is used inside. Rename it."
+            )
+        self._check_types([name for name in names if name not in self._partitions], units)
+        columns = ", ".join(f"{self._column(name)} AS {quoted(name)}" for name in names)
+        return f"SELECT {columns or '*'} FROM {self._read}"
+
+    def check_times(self, names: Sequence[str]) -> None:
+        """Refuse times in milliseconds: the engine raises at one that is too far away for microseconds."""
+        coarse = "converted_type = 'TIMESTAMP_MILLIS' OR logical_type LIKE '%MILLIS=Milli%'"
+        sql = f"SELECT DISTINCT name FROM parquet_schema({self._listed}) WHERE {coarse}"
+        slow = {str(name).casefold() for (name,) in self._connection.execute(sql).fetchall()}
+        for name in names:
+            if name.casefold() in slow:
+                raise InvalidParameter(
+                    f"The file holds the column '{name}' as times in milliseconds, and one that lies too far "
+                    "away would stop the engine. Write it in microseconds, or as dates."
+                )
+
+    def _column(self, name: str) -> str:
+        if name not in self._partitions:
+            return quoted(name)
+        values = ", ".join("NULL" if each is None else literal(each) for each in self._partitions[name])
+        return f"CAST([{values}][CAST({_PLACE} AS BIGINT) + 1] AS VARCHAR)"
+
+    def _check_types(self, names: Sequence[str], units: Sequence[str]) -> None:
+        """Refuse columns of which a value in one file has no place in the type that all together have."""
+        if len(self._patterns) == 1:
+            return
+        sql = f"SELECT DISTINCT name, duckdb_type FROM parquet_schema({self._listed})"
+        quick = _by_name(self._connection.execute(sql).fetchall())
+        if all(_go_together(quick.get(name.casefold(), set()), unit=name in units) for name in names):
+            return
+        # parts of nested columns may be called as a column is: file by file it is slow, but certain
+        each = [self._connection.sql(f"FROM read_parquet({literal(one)})") for one in self._patterns]
+        exact = _by_name(
+            [pair for one in each for pair in zip(one.columns, map(str, one.types), strict=True)]
+        )
+        for name in names:
+            kinds = exact.get(name.casefold(), set())
+            if not _go_together(kinds, unit=name in units):
+                types = ", ".join(sorted(map(base_name, kinds)))
+                raise InvalidParameter(
+                    f"The files hold the column '{name}' in types that do not go together ({types}): a value "
+                    "of one may have no place in another. Write it in all files with the same type."
+                )
+
+
+def _by_name(pairs: Iterable[tuple[str, str]]) -> Mapping[str, set[str]]:
+    """The types of each name, in small letters as the engine takes them."""
+    types: dict[str, set[str]] = {}
+    for name, kind in pairs:
+        if kind and family(kind) is not Family.NOTHING:
+            types.setdefault(name.casefold(), set()).add(kind)
+    return types
+
+
+def _go_together(kinds: set[str], *, unit: bool) -> bool:
+    """Whether every value of these types has a place in the one that the engine makes of them.
+
+    >>> _go_together({"INTEGER", "DOUBLE"}, unit=False)
+    True
+    >>> _go_together({"BIGINT", "DECIMAL(38,30)"}, unit=False)
+    False
+    """
+    families = {family(kind) for kind in kinds}
+    if len(kinds) < 2 or families in ({Family.WHOLE}, {Family.FLOAT}):
+        return True
+    if unit:  # beyond 2^53 whole numbers that differ would be one float
+        return families <= _WRITTEN
+    if families <= {Family.WHOLE, Family.DECIMAL}:
+        digits = [scale(kind) if family(kind) is Family.DECIMAL else (_DIGITS[kind], 0) for kind in kinds]
+        most = max(every - after for every, after in digits) + max(after for _, after in digits)
+        return most <= _MOST_DIGITS
+    return families <= _NUMBERS or families <= _BITS or (Family.TEXT in families and families <= _AS_TEXT)
+
+
+# Tables out: columns as a relation of DuckDB or as a file, with types that are stated and not guessed.
+
+
+FORMATS = {
+    ".csv": "FORMAT csv, HEADER true",
+    ".tsv": "FORMAT csv, HEADER true, DELIMITER '\t'",
+    ".json": "FORMAT json",
+    ".jsonl": "FORMAT json",
+    ".ndjson": "FORMAT json",
+    ".parquet": "FORMAT parquet",
+}
+"""How the engine writes files, by their endings."""
+_TYPES = {"i": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN", "O": "VARCHAR", "M": "TIMESTAMP"}
+_DAYS = np.dtype("datetime64[D]")
+_TABLE, _ARRAYS = "written", "arrays"
+_numbers = itertools.count()
+
+
+def relation_of(columns: Mapping[str, NDArray[Any]]) -> "duckdb.DuckDBPyRelation":
+    """Arrays as a relation on a connection of its own; what is masked is NULL, and objects are texts.
+
+    >>> relation_of({"age": np.array([31, 54])}).fetchall()
+    [(31,), (54,)]
+    >>> relation_of({"day": np.array(["2024-02-29"], "datetime64[D]")}).types
+    [DATE]
+    """
+    connection = spilling_connection()
+    selected = _register(connection, columns)
+    connection.execute(f"CREATE TABLE {_TABLE} AS {selected}")
+    connection.unregister(_ARRAYS)
+    return connection.table(_TABLE)
+
+
+def relation_of_cells(
+    types: Mapping[str, str],
+    rows: Sequence[Sequence[object]],
+    connection: "duckdb.DuckDBPyConnection | None" = None,
+) -> "duckdb.DuckDBPyRelation":
+    """Rows as a relation, each column of the type that is stated for it.
+
+    It has a connection of its own, unless one is given that serves many small tables.
+
+    >>> relation_of_cells({"age": "INTEGER", "sex": "VARCHAR"}, [(31, "f"), (54, None)]).fetchall()
+    [(31, 'f'), (54, None)]
+    """
+    listed = list(zip(*rows, strict=True)) or [()] * len(types)
+    typed = [
+        f"unnest(CAST(${place} AS {kind}[])) AS {quoted(name)}"
+        for place, (name, kind) in enumerate(types.items(), start=1)
+    ]
+    # numbers of more than 64 bits come as text
+    cells = [
+        [None if cell is None else str(cell) for cell in cells] if kind == "HUGEINT" else list(cells)
+        for cells, kind in zip(listed, types.values(), strict=True)
+    ]
+    name = _TABLE if connection is None else f"{_TABLE}_{next(_numbers)}"
+    connection = connection or spilling_connection()
+    connection.execute(f"CREATE TABLE {name} AS SELECT {', '.join(typed)}", cells)
+    return connection.table(name)
+
+
+def write_columns(columns: Mapping[str, NDArray[Any]], path: Path, ending: str) -> None:
+    """Arrays as a file of the kind that an ending says; what is masked is empty, and objects are texts."""
+    import duckdb
+
+    connection = closed_connection([path])
+    selected = _register(connection, columns)
+    try:
+        connection.execute(f"COPY ({selected}) TO {literal(str(path))} ({FORMATS[ending]})")
+    except duckdb.Error:  # whose words are many
+        raise OSError(errno.EIO, "the disk is full, or cannot be written", str(path)) from None
+
+
+def _register(connection: "duckdb.DuckDBPyConnection", columns: Mapping[str, NDArray[Any]]) -> str:
+    """Lend arrays to a connection; the question that gives them back under their names and types.
+
+    They are lent by numbers, since names that differ in case alone are one to the engine.
+    """
+    connection.register(_ARRAYS, {f"c{place}": _filled(each) for place, each in enumerate(columns.values())})
+    typed = ", ".join(
+        f"CAST(c{place} AS {_type(each)}) AS {quoted(name)}"
+        for place, (name, each) in enumerate(columns.items())
+    )
+    return f"SELECT {typed} FROM {_ARRAYS}"
+
+
+def _type(column: NDArray[Any]) -> str:
+    return "DATE" if column.dtype == _DAYS else _TYPES[column.dtype.kind]
+
+
+def _filled(column: NDArray[Any]) -> NDArray[Any]:
+    """An array as the engine takes it: it looks at what is under a mask too, and takes no days."""
+    if column.dtype == _DAYS:
+        return column.astype("datetime64[s]")
+    if column.dtype.kind != "O":
+        return column
+    missing = np.ma.getmaskarray(column)
+    texts = np.where(missing, "", np.ma.getdata(column)).astype(object)
+    return np.ma.MaskedArray(texts, mask=missing)

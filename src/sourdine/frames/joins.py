@@ -18,15 +18,13 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import block
-from sourdine.frames.columns import Column
+from sourdine.frames.csv.format import TextFormat
 from sourdine.frames.engines.dialect import Dialect
-from sourdine.frames.engines.engine import NOTHING, AnswerTable, SideTables, TableEngine
+from sourdine.frames.engines.duckdb import NOTHING, AnswerTable, SideTables, TableEngine
 from sourdine.frames.engines.types import Family, family, whole_in
-from sourdine.frames.expressions.joined import matched_name
-from sourdine.frames.opening import AS_IT_IS, check_alike, open_source
-from sourdine.frames.schema import Schema
-from sourdine.frames.source import Source
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.expressions.conditions import matched_name
+from sourdine.frames.schema import Column, Schema
+from sourdine.frames.source import AS_IT_IS, Source, check_alike, open_source
 from sourdine.frames.type_check import check_key, check_type
 
 MOST_ROWS = 1 << 22

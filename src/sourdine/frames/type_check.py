@@ -4,10 +4,9 @@ import re
 from collections.abc import Mapping
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.columns import Category, Column, Flag, Text
 from sourdine.frames.engines.types import NAMES, READ, Family, Use, base_name, family
-from sourdine.frames.times.dates import Date, Datetime
-from sourdine.frames.times.moments import check_time_type
+from sourdine.frames.schema import Category, Column, Flag, Text
+from sourdine.frames.times import Date, Datetime, check_time_type
 
 _WRITTEN: Mapping[Family, str] = {
     Family.BOOLEAN: "true|false",

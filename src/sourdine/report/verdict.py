@@ -22,7 +22,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import SourdineError
 from sourdine.core.format import counted, plain, shorten_up
 from sourdine.core.text import tame
-from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.schema import PrivacyUnit
 from sourdine.report.view import Page
 from sourdine.tables import ReleasePlan
 from sourdine.tables.measurements.measurement import plural

@@ -8,7 +8,7 @@ from typing import Any
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text import parse_toml
-from sourdine.frames.expressions.kinds import decimal
+from sourdine.frames.expressions.tree import decimal
 from sourdine.studio.desk import Desk, Sheet, check_again, payments_for
 from sourdine.studio.draft import Edit, place_of
 from sourdine.studio.publish import begin_release, begin_synthesis, make_ledger

@@ -8,7 +8,7 @@ from typing import Any
 from sourdine.core.errors import SourdineError
 from sourdine.core.format import in_files, value
 from sourdine.core.text import toml_key
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.csv.format import TextFormat
 from sourdine.studio.desk import Sheet
 from sourdine.studio.draft import field_lines
 from sourdine.studio.steps import listed, sql_name, where_rows

@@ -10,8 +10,8 @@ from typing import Any
 from sourdine.accounting.ledger.address import Place, place_of
 from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.csv.reader import kind_of
 from sourdine.frames.files import ENDINGS, find_files
-from sourdine.frames.text.compression import kind_of
 from sourdine.tables.draft import read_types
 
 MOST_FILES = 500  # that are listed

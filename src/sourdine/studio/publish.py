@@ -13,7 +13,7 @@ from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.files import CERTIFICATE
 from sourdine.core.format import plain
-from sourdine.frames.columns import Category, Flag
+from sourdine.frames.schema import Category, Flag
 from sourdine.report.crosstab import cross_table
 from sourdine.report.pages.release import MOST_ROWS, fitting_crosstab
 from sourdine.report.view import TextTable

@@ -16,11 +16,10 @@ from pydantic import ValidationError
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import in_files
-from sourdine.frames.expressions.kinds import decimal
+from sourdine.frames.declared import mistakes_of
+from sourdine.frames.expressions.tree import decimal
 from sourdine.frames.joins import Join, read_joins
-from sourdine.frames.mistakes import mistakes_of
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import PrivacyUnit, Schema
 from sourdine.studio.draft import pointer_of
 from sourdine.studio.folder import Folder
 from sourdine.tables.blocks import BLANK, PrivacyBlock, TableBlock

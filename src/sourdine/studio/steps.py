@@ -15,7 +15,7 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import byte_count, counted, in_files, plain
 from sourdine.core.random.bits import SYSTEM
 from sourdine.frames.expressions import TimePeriod
-from sourdine.frames.mock import mock_source
+from sourdine.frames.quality import mock_source
 from sourdine.frames.source import Source
 from sourdine.studio.desk import (
     Desk,

@@ -11,9 +11,9 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.files import unreadable
 from sourdine.core.format import parse, written
 from sourdine.core.text import read_toml
-from sourdine.frames.columns import as_tuples
-from sourdine.frames.mistakes import Declared
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.csv.format import TextFormat
+from sourdine.frames.declared import Declared
+from sourdine.frames.schema import as_tuples
 
 BLANK = "FILL IN"
 RENAMED = {"privacy": {"rows": "max_rows", "groups": "max_groups", "reserve": "selection_delta"}}  # since 0.2

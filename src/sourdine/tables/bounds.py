@@ -20,17 +20,12 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, written
 from sourdine.core.random.bits import SYSTEM, Bits
-from sourdine.frames.columns import Real
-from sourdine.frames.expressions.kinds import decimal
-from sourdine.frames.mistakes import mistake
-from sourdine.frames.opening import AS_IT_IS, open_source
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.frames.source import Source
-from sourdine.frames.statistics.group_ranks import CountedValues
-from sourdine.frames.statistics.ladder import NumberLadder
-from sourdine.frames.statistics.ranks import ranks
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.csv.format import TextFormat
+from sourdine.frames.declared import mistake
+from sourdine.frames.expressions.tree import decimal
+from sourdine.frames.rank_counts import CountedValues, NumberLadder, ranks
+from sourdine.frames.schema import PrivacyUnit, Real, Schema
+from sourdine.frames.source import AS_IT_IS, Source, open_source
 from sourdine.tables.blocks import check_filled, read_blocks
 from sourdine.tables.measurements.measurement import EACH_RECORD
 from sourdine.tables.payment import admit, paid, read_again

@@ -11,7 +11,7 @@ from shlex import quote
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.text import toml_key, toml_text
-from sourdine.frames.engines.closed import closed_connection
+from sourdine.frames.engines.duckdb import closed_connection
 from sourdine.frames.engines.types import Family, family
 from sourdine.frames.files import check_ending
 from sourdine.tables.blocks import BLANK

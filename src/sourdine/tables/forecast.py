@@ -7,7 +7,7 @@ from fractions import Fraction
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import either
-from sourdine.frames.statistics.quality import all_cells
+from sourdine.frames.quality import all_cells
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.measurements.measurement import PlannedMeasurement, expect
 from sourdine.tables.plan import ReleasePlan

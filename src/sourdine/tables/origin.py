@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sourdine.frames.csv.format import TextFormat
 from sourdine.frames.joins import Join
-from sourdine.frames.opening import AS_IT_IS
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.source import AS_IT_IS
 
 _UNNAMED = "table"
 

@@ -18,9 +18,8 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import either, setting
 from sourdine.core.random.bits import Bits
-from sourdine.frames.engines.engine import failure_of
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.engines.duckdb import failure_of
+from sourdine.frames.schema import PrivacyUnit, Schema
 from sourdine.frames.source import Source
 
 _PAUSES = (0.01, 0.1, 1.0)

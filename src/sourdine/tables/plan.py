@@ -13,14 +13,11 @@ from sourdine.core.display import Figure, Viewable, figure_of
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import either, setting
-from sourdine.frames.columns import kind_of
-from sourdine.frames.derived import DERIVED
+from sourdine.frames.aggregate import MOST_GROUPS, check_groups
 from sourdine.frames.expressions import Case, Expression, Matched, walk
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.frames.statistics.quality import all_cells
-from sourdine.frames.statistics.totals import MOST_GROUPS, check_groups
-from sourdine.frames.times.zones import zone_data_version
+from sourdine.frames.quality import all_cells
+from sourdine.frames.schema import DERIVED, PrivacyUnit, Schema, kind_of
+from sourdine.frames.times import zone_data_version
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.answers.row_intervals import SelectedIntervals
 from sourdine.tables.answers.selection import LinearNoise

@@ -10,9 +10,9 @@ from sourdine.accounting.ledger.receipt import Receipt
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Neighbours
 from sourdine.core.random.bits import SYSTEM, Bits
-from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.quality import all_cells
+from sourdine.frames.schema import PrivacyUnit
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.quality import all_cells
 from sourdine.tables.measurements.measurement import PlannedMeasurement
 from sourdine.tables.payment import DeclaredTable, check_given, paid, read_again
 from sourdine.tables.plan import ReleasePlan

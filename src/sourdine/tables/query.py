@@ -10,9 +10,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import either, value
+from sourdine.frames.declared import Declared, by_hand, declare, known_arguments, mistake
 from sourdine.frames.expressions import ColumnValue, Expression, ExpressionField, read_expression
-from sourdine.frames.expressions.kinds import decimal
-from sourdine.frames.mistakes import Declared, by_hand, declare, known_arguments, mistake
+from sourdine.frames.expressions.tree import decimal
 from sourdine.frames.schema import Schema
 from sourdine.tables.comparison.declared import QuerySteps
 from sourdine.tables.comparison.show import EVERYTHING, Show

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from sourdine.core.random.bits import Bits
+from sourdine.frames.aggregate import MOST_GROUPS
+from sourdine.frames.contributions import with_keys
 from sourdine.frames.keys import TEXT, Keys
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.partitions import with_keys
-from sourdine.frames.statistics.totals import MOST_GROUPS
 from sourdine.tables.measurements.measurement import ChosenKeys, Exact, PlannedMeasurement
 from sourdine.tables.plan import ReleasePlan
 

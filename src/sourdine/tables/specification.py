@@ -21,16 +21,14 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, OldWord, SourdineError
 from sourdine.core.format import in_files, plain, written
-from sourdine.frames.expressions.kinds import decimal
+from sourdine.frames.csv.reader import kind_of
+from sourdine.frames.declared import Declared, mistake
+from sourdine.frames.expressions.tree import decimal
 from sourdine.frames.files import ENDINGS, TEXT, check_ending
 from sourdine.frames.joins import check_brought, check_join, open_joined, read_join, read_joins
-from sourdine.frames.mistakes import Declared, mistake
-from sourdine.frames.opening import open_source
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.frames.source import Source
-from sourdine.frames.text.compression import kind_of
-from sourdine.frames.times.dates import TimeColumn
+from sourdine.frames.schema import PrivacyUnit, Schema
+from sourdine.frames.source import Source, open_source
+from sourdine.frames.times import TimeColumn
 from sourdine.tables.blocks import (
     RENAMED,
     PrivacyBlock,

@@ -16,13 +16,11 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.core.text import tame
+from sourdine.frames.csv.format import TextFormat
+from sourdine.frames.declared import known_arguments
 from sourdine.frames.joins import Join, open_joined, read_joins
-from sourdine.frames.mistakes import known_arguments
-from sourdine.frames.opening import AS_IT_IS
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.frames.source import Source
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.schema import PrivacyUnit, Schema
+from sourdine.frames.source import AS_IT_IS, Source
 from sourdine.tables.origin import TableOrigin
 
 if TYPE_CHECKING:
@@ -433,7 +431,7 @@ def _listed(questions: Sequence[object]) -> Iterator[object]:
 
 def rehearse(plan: "ReleasePlan") -> "TableRelease":
     """The same plan on a synthetic twin: what a release will look like, without reading or spending."""
-    from sourdine.frames.mock import mock_source
+    from sourdine.frames.quality import mock_source
     from sourdine.tables.release import _carry_out
 
     return _carry_out(plan, mock_source(plan.schema, plan.unit, plan.size, plan.joins))

@@ -6,7 +6,7 @@ from sourdine.audit.plans import synthetic
 from sourdine.audit.plans.synthetic import audit_synthetic_plan
 from sourdine.core.distance import Neighbours
 from sourdine.frames import PrivacyUnit, Schema
-from sourdine.frames.statistics import codes
+from sourdine.frames import quality as codes
 from sourdine.tables import Privacy
 from sourdine.tables.synthetic import SyntheticBlock, SyntheticPlan
 from sourdine.tables.synthetic.tree import score

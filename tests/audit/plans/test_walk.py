@@ -12,7 +12,7 @@ from sourdine.audit.plans.cells import tokens
 from sourdine.audit.plans.walk import Row, Walk, WalkStep
 from sourdine.core.distance import Neighbours
 from sourdine.frames import PrivacyUnit, Schema
-from sourdine.frames.output import relation_of_cells
+from sourdine.frames.files import relation_of_cells
 from sourdine.tables import Privacy, Query, ReleasePlan
 from tests.faults.cases import COLUMNS, QUERIES
 from tests.random_plans import KINDS, random_plan

@@ -8,12 +8,11 @@ import duckdb
 import pytest
 
 from sourdine.frames import Integer, Real, Schema, Source, open_source
-from sourdine.frames.cells.inside import CellsInside
-from sourdine.frames.columns import span
+from sourdine.frames.cells import CellsInside, TableCells, all_true, certain
 from sourdine.frames.engines.dialect import DUCKDB
-from sourdine.frames.expression import TableCells, all_true, certain
 from sourdine.frames.expressions import NumberKind, read_expression
-from sourdine.frames.expressions.arithmetic import regrid
+from sourdine.frames.expressions.functions import regrid
+from sourdine.frames.schema import span
 
 COLUMNS: dict[str, Any] = {
     "pay": {"type": "real", "lower": -10.0, "upper": 100.0, "granularity": 0.01},

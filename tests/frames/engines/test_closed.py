@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from sourdine.frames import Schema, open_source
-from sourdine.frames.engines.closed import closed_connection, spilling_connection
+from sourdine.frames.engines.duckdb import closed_connection, spilling_connection
 
 SCHEMA = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}})
 
@@ -74,7 +74,7 @@ NOTEBOOK = (  # as DuckDB tells one, without the package that would draw its pro
 @pytest.mark.parametrize("place", ["", NOTEBOOK])
 def test_nothing_is_written_between_the_lines_of_whoever_asks(place: str) -> None:
     script = place + (
-        "from sourdine.frames.engines.closed import closed_connection\n"
+        "from sourdine.frames.engines.duckdb import closed_connection\n"
         "print(closed_connection().execute(\"SELECT current_setting('enable_progress_bar')\").fetchall())\n"
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -84,7 +84,7 @@ def test_nothing_is_written_between_the_lines_of_whoever_asks(place: str) -> Non
 def test_what_is_spilled_is_gone_when_the_program_ends(tmp_path: Path) -> None:
     script = (
         "import atexit, os\n"
-        "from sourdine.frames.engines.closed import spilling_connection\n"
+        "from sourdine.frames.engines.duckdb import spilling_connection\n"
         "held = spilling_connection()\n"
         "held.execute(\"SET memory_limit = '40MB'; SET threads = 1; SET preserve_insertion_order = false\")\n"
         "held.execute('CREATE TABLE t AS SELECT range AS a, hash(range)::VARCHAR AS b FROM range(2000000)')\n"
@@ -110,7 +110,7 @@ def test_what_is_spilled_is_gone_when_the_program_ends(tmp_path: Path) -> None:
 def test_what_a_killed_program_spilled_is_removed_by_the_next(tmp_path: Path) -> None:
     kill = (
         "import os, signal\n"
-        "from sourdine.frames.engines.closed import spilling_connection\n"
+        "from sourdine.frames.engines.duckdb import spilling_connection\n"
         "held = spilling_connection()\n"
         "((place,),) = held.execute(\"SELECT current_setting('temp_directory')\").fetchall()\n"
         "os.mkdir(place)\n"
@@ -118,7 +118,7 @@ def test_what_a_killed_program_spilled_is_removed_by_the_next(tmp_path: Path) ->
     )
     look = (
         "import os\n"
-        "from sourdine.frames.engines.closed import spilling_connection\n"
+        "from sourdine.frames.engines.duckdb import spilling_connection\n"
         "held = spilling_connection()\n"
         "print(sorted(os.listdir(os.environ['TMPDIR'])))\n"
     )

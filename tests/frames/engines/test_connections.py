@@ -17,8 +17,8 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import Schema, Source, open_source
-from sourdine.frames.engines import closed
-from sourdine.frames.engines.engine import VIEW, InDuckDB
+from sourdine.frames.engines import duckdb as closed
+from sourdine.frames.engines.duckdb import VIEW, InDuckDB
 
 SCHEMA = Schema.read({"x": {"type": "integer", "lower": 0, "upper": 1_000_000}})
 ROWS = 2_000

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, open_source, ranks, totals
+from sourdine.frames import rank_counts as levels_module
+from sourdine.frames.contributions import key_counts
 from sourdine.frames.engines.dialect import DUCKDB
 from sourdine.frames.engines.spark import SPARK
-from sourdine.frames.statistics import binned as levels_module
-from sourdine.frames.statistics.binned import Levels, check_counted
-from sourdine.frames.statistics.partitions import key_counts
-from sourdine.frames.statistics.quality import place_among_cells, quality_counts
+from sourdine.frames.quality import place_among_cells, quality_counts
+from sourdine.frames.rank_counts import Levels, check_counted
 from sourdine.testing import SeededBits
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # PySpark warns of the pandas that is installed

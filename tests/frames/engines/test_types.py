@@ -33,6 +33,8 @@ from sourdine.frames import (
     open_source,
     totals,
 )
+from sourdine.frames.cells import fit
+from sourdine.frames.contributions import raw_text
 from sourdine.frames.engines.dialect import DUCKDB
 from sourdine.frames.engines.spark import SPARK, _kind
 from sourdine.frames.engines.types import (
@@ -47,9 +49,7 @@ from sourdine.frames.engines.types import (
     family,
     whole_in,
 )
-from sourdine.frames.expression import fit
 from sourdine.frames.joins import Join, open_joined
-from sourdine.frames.statistics.partitions import raw_text
 from sourdine.testing import SeededBits
 from tests.documents import ROOT
 from tests.frames.every_engine import ENGINES

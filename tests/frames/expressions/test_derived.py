@@ -8,9 +8,8 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema, open_source
-from sourdine.frames.columns import span
-from sourdine.frames.derived import DERIVED, DerivedInteger, DerivedReal
 from sourdine.frames.expressions import NumberKind
+from sourdine.frames.schema import DERIVED, DerivedInteger, DerivedReal, span
 
 COLUMNS: dict[str, Any] = {
     "tiny": {"type": "real", "lower": -1e-9, "upper": 1e-9},

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.frames.expression import Grouping
-from sourdine.frames.statistics.group_ranks import CountedGroups, GroupRanks, SeparateRanks, SortedGroups
+from sourdine.frames.cells import Grouping
+from sourdine.frames.rank_counts import CountedGroups, GroupRanks, SeparateRanks, SortedGroups
 
 PLACES = 9
 records = st.lists(st.tuples(st.integers(0, 4), st.integers(0, PLACES - 1)), max_size=40)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from sourdine.frames import Schema, open_source
-from sourdine.frames.statistics.ladder import NumberLadder
+from sourdine.frames.rank_counts import NumberLadder
 
 
 def places(ladder: NumberLadder, values: list[float | None]) -> list[int]:

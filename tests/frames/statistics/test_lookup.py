@@ -7,7 +7,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, Totals, expression, open_source, totals
+from sourdine.frames import (
+    BernsteinSums,
+    PrivacyUnit,
+    Schema,
+    Totals,
+    open_source,
+    totals,
+)
+from sourdine.frames import (
+    cells as expression,
+)
 from sourdine.testing import SeededBits
 from tests.frames.every_engine import ENGINES
 

@@ -11,8 +11,8 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, Source, open_source, totals
+from sourdine.frames.contributions import key_counts, with_keys
 from sourdine.frames.keys import Keys
-from sourdine.frames.statistics.partitions import key_counts, with_keys
 from sourdine.testing import SeededBits
 from tests.frames.every_engine import ALL_ENGINES, ENGINES
 

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from sourdine.audit.plans.engines import ENGINES, Workplace
 from sourdine.audit.plans.walk import Walk
 from sourdine.frames import Integer, PrivacyUnit, Real, Schema, Source, Text, open_source
-from sourdine.frames.columns import span
-from sourdine.frames.expression import fit
-from sourdine.frames.statistics.partitions import raw_text
-from sourdine.frames.statistics.quality import (
+from sourdine.frames.cells import fit
+from sourdine.frames.contributions import raw_text
+from sourdine.frames.quality import (
     CellState,
     all_cells,
     cells_of,
@@ -27,6 +26,7 @@ from sourdine.frames.statistics.quality import (
     quality_counts,
     records_without,
 )
+from sourdine.frames.schema import span
 from sourdine.testing import SeededBits
 from tests.random_plans import random_plan
 

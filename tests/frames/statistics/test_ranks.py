@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.frames import CountedValues, PrivacyUnit, RankSource, Schema, Source, open_source, ranks
-from sourdine.frames.cells.places import steps
-from sourdine.frames.columns import span
-from sourdine.frames.expression import grouping
-from sourdine.frames.statistics.group_ranks import GroupRanks, SortedPlaces
+from sourdine.frames.cells import grouping, steps
+from sourdine.frames.rank_counts import GroupRanks, SortedPlaces
+from sourdine.frames.schema import span
 from sourdine.testing import SeededBits
 from tests.frames.every_engine import ALL_ENGINES, ENGINES
 

@@ -22,11 +22,10 @@ from sourdine.frames import (
     open_source,
     totals,
 )
-from sourdine.frames.cells.places import steps
-from sourdine.frames.columns import span
-from sourdine.frames.expression import grouping, quoted
-from sourdine.frames.statistics import totals as counting
-from sourdine.frames.statistics.totals import combinations
+from sourdine.frames import aggregate as counting
+from sourdine.frames.aggregate import combinations
+from sourdine.frames.cells import grouping, quoted, steps
+from sourdine.frames.schema import span
 from sourdine.testing import SeededBits
 from tests.frames.every_engine import ALL_ENGINES, ENGINES
 

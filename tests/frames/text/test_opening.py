@@ -10,7 +10,8 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema, open_source
-from sourdine.frames.text import TextFormat, pieces
+from sourdine.frames.csv import reader as pieces
+from sourdine.frames.csv.format import TextFormat
 from tests.narrow import some
 
 SCHEMA = Schema.read(

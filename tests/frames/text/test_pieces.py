@@ -7,11 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.frames.text.compression import Contents
-from sourdine.frames.text.encoding import as_utf8
-from sourdine.frames.text.filesystem import Pieces
-from sourdine.frames.text.pieces import TextFile
-from sourdine.frames.text.tidy import MOST_BYTES, UNREADABLE, tidy
+from sourdine.frames.csv.normalize import MOST_BYTES, UNREADABLE, as_utf8, tidy
+from sourdine.frames.csv.reader import Contents, Pieces, TextFile
 
 PLAIN = partial(tidy, delimiter=",")
 WORDS = st.lists(st.text('ab",\r é', max_size=9), max_size=12)

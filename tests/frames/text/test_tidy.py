@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.frames.text.tidy import MOST_BYTES, UNREADABLE, fields, tidy, tidy_json
+from sourdine.frames.csv.normalize import MOST_BYTES, UNREADABLE, fields, tidy, tidy_json
 
 LETTERS = [b"a", b"yes", b",", b";", b'"', b'""', b"\r", b" ", b"\0", b"\\", b"'", b"\x0b", b"\x1c"]
 BYTES = [b"\xef\xbb\xbf", b"\xc3\xa9", b"\xff", b"\xed\xa0\x80", b"\x85", b"\xe2\x80\xa8"]

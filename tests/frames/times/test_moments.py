@@ -18,7 +18,7 @@ import pytest
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema, open_source
 from sourdine.frames.expressions import read_expression
-from sourdine.frames.times.zones import offsets, zone_data_version
+from sourdine.frames.times import offsets, zone_data_version
 
 FIRST, LAST = datetime(2024, 1, 1), datetime(2024, 12, 31, 23, 59, 59)
 TIMES = [

@@ -13,7 +13,7 @@ from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import PrivacyUnit, Schema, open_source
-from sourdine.frames.statistics.quality import CellState
+from sourdine.frames.quality import CellState
 from sourdine.tables import Table
 from sourdine.tables.quality.exact import NOTICE, exact_quality, mark_checked, with_mark
 

@@ -15,7 +15,7 @@ from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit, Schema
-from sourdine.frames.statistics.quality import CellState, all_cells
+from sourdine.frames.quality import CellState, all_cells
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables import DataQuality, Privacy, Query, ReleasePlan, Table, forecasts, rehearse
 from sourdine.tables.forecast import advice, quality_forecast, smallest_seen

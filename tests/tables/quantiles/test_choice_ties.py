@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from sourdine.core.distance import Neighbours
-from sourdine.frames.statistics.group_ranks import SortedPlaces
+from sourdine.frames.rank_counts import SortedPlaces
 from sourdine.tables import Table, forecasts
 from sourdine.tables.quantiles import METHODS, JointExponential, QuantileMethod, RecursiveQuantiles, quantiles
 from sourdine.tables.quantiles.choice import Allowance, chosen, named

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.distance import Neighbours
-from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
+from sourdine.frames.rank_counts import SeparateRanks, SortedPlaces
 from sourdine.tables.quantiles import (
     InverseSensitivity,
     JointExponential,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sourdine.frames.statistics.group_ranks import SortedPlaces
+from sourdine.frames.rank_counts import SortedPlaces
 from sourdine.tables.quantiles import jitter
 from sourdine.tables.quantiles.jitter import FineRanks, Jittered, SetApart, fine_bits
 from sourdine.testing import SeededBits

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2_contingency
 
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
+from sourdine.frames.rank_counts import SeparateRanks, SortedPlaces
 from sourdine.tables.quantiles import JointExponential, jitter, joint
 from sourdine.tables.quantiles.chains import Chains, Stretches
 from sourdine.tables.quantiles.jitter import Jittered, JitteredGroups, SetApart

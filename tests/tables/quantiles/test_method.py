@@ -13,7 +13,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.frames import CountedValues
-from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
+from sourdine.frames.rank_counts import SeparateRanks, SortedPlaces
 from sourdine.tables.quantiles import (
     InverseSensitivity,
     JointExponential,

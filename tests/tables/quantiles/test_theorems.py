@@ -11,7 +11,7 @@ from scipy.special import erfinv
 from scipy.stats import beta, binom, laplace
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.statistics.group_ranks import SortedPlaces
+from sourdine.frames.rank_counts import SortedPlaces
 from sourdine.tables.quantiles import InverseSensitivity, ThresholdHistogram
 from sourdine.tables.quantiles.histogram_bounds import (
     histogram_error,

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from sourdine.frames import CountedValues, RankSource, Schema, open_source
-from sourdine.frames.expression import Grouping
-from sourdine.frames.statistics import binned as levels_module
-from sourdine.frames.statistics.binned import Ints, Levels
-from sourdine.frames.statistics.group_ranks import GroupRanks, SeparateRanks, SortedGroups, SortedPlaces
+from sourdine.frames import rank_counts as levels_module
+from sourdine.frames.cells import Grouping
+from sourdine.frames.rank_counts import GroupRanks, Ints, Levels, SeparateRanks, SortedGroups, SortedPlaces
 from sourdine.mechanisms import Laplace
 from sourdine.tables.quantiles.tree import BinTree, TreeWalk, quantiles, read_quantiles
 from sourdine.testing import SeededBits

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sourdine.frames import Real
-from sourdine.frames.columns import span
+from sourdine.frames.schema import span
 from sourdine.tables.statistics.quantiles import Normal, _Law, _steps
 
 

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from sourdine.frames import PrivacyUnit, Schema, open_source
-from sourdine.frames.statistics.codes import record_codes
+from sourdine.frames.quality import record_codes
 from sourdine.tables.synthetic.cells import CellColumn, cells_of
 from sourdine.testing import SeededBits
 

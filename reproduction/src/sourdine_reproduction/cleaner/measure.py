@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.random.bits import Bits
-from sourdine.frames.output import relation_of
+from sourdine.frames.files import relation_of
 from sourdine.local.cleaner import Cleaner, Method
 from sourdine.local.numeric.piecewise import Hybrid
 from sourdine.local.utility.measure import JudgedOn, try_models

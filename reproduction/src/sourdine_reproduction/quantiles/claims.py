@@ -8,7 +8,7 @@ import numpy as np
 
 from sourdine.core.lazy import betainc, ndtri
 from sourdine.core.random.bits import Bits
-from sourdine.frames.statistics.group_ranks import SortedPlaces
+from sourdine.frames.rank_counts import SortedPlaces
 from sourdine.mechanisms import Laplace
 from sourdine.report.view import Cell, Section, TextTable
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod, ThresholdHistogram

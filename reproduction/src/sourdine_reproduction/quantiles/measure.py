@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sourdine.core.display import Spec
 from sourdine.core.lazy import ndtri
 from sourdine.core.random.bits import Bits
-from sourdine.frames.statistics.group_ranks import SortedPlaces
+from sourdine.frames.rank_counts import SortedPlaces
 from sourdine.report.charts.base import Axis, Row, Series, Slider, draw_lines
 from sourdine.report.view import TextTable
 from sourdine.tables.quantiles import QuantileMethod

@@ -11,7 +11,7 @@ from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult
 from sourdine.audit.attacks.targets import UNIT, fresh_ledger, relation
 from sourdine.core.random import samplers as exact
 from sourdine.core.random.bits import Bits
-from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.schema import PrivacyUnit
 from sourdine.tables import Table
 
 PEOPLE, PLACES, DAYS, HOURS = 2000, 100, 7, 24

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.frames.engines.dialect import Dialect
-from sourdine.frames.engines.engine import NOTHING, AnswerTable, SideTables, TableEngine
+from sourdine.frames.engines.duckdb import NOTHING, AnswerTable, SideTables, TableEngine
 from sourdine.frames.joins import Joined
 from sourdine.frames.source import Source
 

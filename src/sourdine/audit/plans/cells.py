@@ -10,8 +10,8 @@ from datetime import date, datetime, timedelta
 from typing import TypeVar
 
 from sourdine.core.random.bits import Bits
-from sourdine.frames.columns import Category, Column, Flag, Integer, Real
-from sourdine.frames.times.dates import Date, Datetime
+from sourdine.frames.schema import Category, Column, Flag, Integer, Real
+from sourdine.frames.times import Date, Datetime
 
 T = TypeVar("T")
 _BLOCK = 1 << 10

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from sourdine.audit.plans.cells import BIGINT, BOOLEAN, DOUBLE, VARCHAR, Cell
 from sourdine.audit.plans.walk import Layout, Row
-from sourdine.frames.engines.closed import spilling_connection
-from sourdine.frames.output import relation_of_cells
+from sourdine.frames.engines.duckdb import spilling_connection
+from sourdine.frames.files import relation_of_cells
 
 if TYPE_CHECKING:
     import duckdb

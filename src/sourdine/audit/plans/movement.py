@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.distance import Neighbours, Norm
+from sourdine.frames.aggregate import Totals
+from sourdine.frames.contributions import KeyCounts
 from sourdine.frames.keys import Combination
+from sourdine.frames.rank_counts import GroupRanks, RankSource
 from sourdine.frames.schema import Schema
-from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource
-from sourdine.frames.statistics.partitions import KeyCounts
-from sourdine.frames.statistics.totals import Totals
 from sourdine.mechanisms import PartitionThreshold, TopK
 from sourdine.tables.consistent.structure import Margins
 from sourdine.tables.measurements.measurement import Exact, PlannedMeasurement, expect

@@ -19,10 +19,9 @@ from sourdine.audit.plans.cells import Dice
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.random.bits import SYSTEM, Bits
-from sourdine.frames.columns import Category, Flag, Integer, Real, Text
-from sourdine.frames.opening import open_source
-from sourdine.frames.source import Source
-from sourdine.frames.times.dates import Date
+from sourdine.frames.schema import Category, Flag, Integer, Real, Text
+from sourdine.frames.source import Source, open_source
+from sourdine.frames.times import Date
 from sourdine.mechanisms import CorrelatedGaussian
 from sourdine.tables.series import SeriesPlan, TableSeries
 from sourdine.tables.series.keys import KeyChoice

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sourdine.audit.plans.cells import Dice
 from sourdine.core.distance import Neighbours
 from sourdine.core.random.bits import SYSTEM, Bits
-from sourdine.frames.columns import Category, Column, Flag, Integer, Real
-from sourdine.frames.opening import open_source
-from sourdine.frames.times.dates import Date, Datetime
+from sourdine.frames.schema import Category, Column, Flag, Integer, Real
+from sourdine.frames.source import open_source
+from sourdine.frames.times import Date, Datetime
 from sourdine.tables.synthetic import SyntheticPlan
 from sourdine.tables.synthetic.pairs import Codes, count_cells, pair_tables
 from sourdine.tables.synthetic.synthesis import codes_by_part

@@ -18,12 +18,11 @@ from sourdine.audit.plans.cells import (
     written,
 )
 from sourdine.core.distance import Neighbours
-from sourdine.frames.columns import Category, Flag, Integer, Real
 from sourdine.frames.expressions import All, Among, ColumnValue, Comparison, Constant, Expression, Not
-from sourdine.frames.expressions.kinds import decimal
+from sourdine.frames.expressions.tree import decimal
 from sourdine.frames.joins import Join, read_public
 from sourdine.frames.keys import Keys
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import Category, Flag, Integer, Real, Schema
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.query import Query
 from sourdine.testing import SeededBits

@@ -18,7 +18,7 @@ from sourdine.core.format import counted
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger
-    from sourdine.frames.text.format import TextFormat
+    from sourdine.frames.csv.format import TextFormat
     from sourdine.local.cleaner import Cleaner, CleanTable, Gap, Method
 
 CLEANING, REPORT = "cleaning.json", "report.html"
@@ -83,9 +83,9 @@ def clean(
     sourdine local clean people.csv --spec people.toml --each 1 --column-epsilon diagnosis=2 -o handout ·
     sourdine local clean people.parquet --epsilon 4 --method staircase --ledger people.ledger
     """
+    from sourdine.frames.csv.format import TextFormat
+    from sourdine.frames.csv.reader import kind_of
     from sourdine.frames.files import ENDINGS
-    from sourdine.frames.text.compression import kind_of
-    from sourdine.frames.text.format import TextFormat
     from sourdine.report.pages.anonymity import cleaning_page
 
     if kind_of(table) not in ENDINGS:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.engines.dialect import Dialect
-from sourdine.frames.engines.engine import NOTHING, AnswerTable, SideTables
+from sourdine.frames.engines.duckdb import NOTHING, AnswerTable, SideTables
 from sourdine.frames.engines.types import NUMERAL, Family, family
 
 _KINDS = {

@@ -1,39 +1,61 @@
 """Expressions of one record: a small typed tree, checked by bounds and computed alike by every engine."""
 
-from sourdine.frames.expressions.arithmetic import Add, Divide, Multiply, Negate, Subtract
-from sourdine.frames.expressions.calendar import DatePart, TimePeriod
-from sourdine.frames.expressions.choice import Case, Coalesce, Greatest, Least, NullIf
-from sourdine.frames.expressions.dates import InPeriod, PartOf, TimeBetween
+from sourdine.frames.expressions.conditions import (
+    All,
+    Among,
+    AnyOf,
+    BinOf,
+    Case,
+    Coalesce,
+    Comparison,
+    Greatest,
+    IsMissing,
+    Least,
+    Letters,
+    Like,
+    Matched,
+    Not,
+    NullIf,
+    Substring,
+)
 from sourdine.frames.expressions.form import (
     ExpressionField,
     read_condition,
     read_expression,
     write_expression,
 )
-from sourdine.frames.expressions.functions import Absolute, Ceiling, Clamp, Floor, Logarithm, Power, Root
-from sourdine.frames.expressions.joined import Matched
-from sourdine.frames.expressions.keys import BinOf, Letters, Substring
-from sourdine.frames.expressions.kinds import (
-    DayKind,
-    KeyKind,
-    Kind,
-    MomentKind,
-    NumberKind,
-    TextKind,
-    TruthKind,
+from sourdine.frames.expressions.functions import (
+    Absolute,
+    Add,
+    Ceiling,
+    Clamp,
+    Divide,
+    Floor,
+    Logarithm,
+    Multiply,
+    Negate,
+    Power,
+    Root,
+    Subtract,
 )
-from sourdine.frames.expressions.logic import All, AnyOf, Not
 from sourdine.frames.expressions.presence import columns_present, may_be_missing
+from sourdine.frames.expressions.times import DatePart, InPeriod, PartOf, TimeBetween, TimePeriod
 from sourdine.frames.expressions.tree import (
     ColumnValue,
     Constant,
+    DayKind,
     Expression,
+    KeyKind,
+    Kind,
     Kinds,
+    MomentKind,
+    NumberKind,
     RecordCells,
+    TextKind,
+    TruthKind,
     check_tree,
     walk,
 )
-from sourdine.frames.expressions.truths import Among, Comparison, IsMissing, Like
 
 __all__ = [
     "Absolute",

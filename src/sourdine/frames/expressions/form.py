@@ -15,17 +15,40 @@ from pydantic import PlainSerializer, PlainValidator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import setting
-from sourdine.frames.expressions.arithmetic import Add, Divide, Multiply, Negate, Subtract
-from sourdine.frames.expressions.calendar import DatePart, TimePeriod
-from sourdine.frames.expressions.choice import Case, Coalesce, Greatest, Least, NullIf
-from sourdine.frames.expressions.dates import InPeriod, PartOf, TimeBetween
-from sourdine.frames.expressions.functions import Absolute, Ceiling, Clamp, Floor, Logarithm, Power, Root
-from sourdine.frames.expressions.joined import Matched
-from sourdine.frames.expressions.keys import BinOf, Letters, Substring
-from sourdine.frames.expressions.kinds import decimal
-from sourdine.frames.expressions.logic import All, AnyOf, Not
-from sourdine.frames.expressions.tree import ColumnValue, Constant, Expression, check_tree
-from sourdine.frames.expressions.truths import Among, Comparison, IsMissing, Like
+from sourdine.frames.expressions.conditions import (
+    All,
+    Among,
+    AnyOf,
+    BinOf,
+    Case,
+    Coalesce,
+    Comparison,
+    Greatest,
+    IsMissing,
+    Least,
+    Letters,
+    Like,
+    Matched,
+    Not,
+    NullIf,
+    Substring,
+)
+from sourdine.frames.expressions.functions import (
+    Absolute,
+    Add,
+    Ceiling,
+    Clamp,
+    Divide,
+    Floor,
+    Logarithm,
+    Multiply,
+    Negate,
+    Power,
+    Root,
+    Subtract,
+)
+from sourdine.frames.expressions.times import DatePart, InPeriod, PartOf, TimeBetween, TimePeriod
+from sourdine.frames.expressions.tree import ColumnValue, Constant, Expression, check_tree, decimal
 
 _TWO: Mapping[str, type[Expression]] = {
     "add": Add,

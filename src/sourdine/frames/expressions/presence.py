@@ -2,15 +2,34 @@
 
 from collections.abc import Callable
 
-from sourdine.frames.expressions.arithmetic import Add, Divide, Multiply, Negate
-from sourdine.frames.expressions.choice import Case, Coalesce, Greatest, Least
-from sourdine.frames.expressions.dates import InPeriod, PartOf, TimeBetween
-from sourdine.frames.expressions.functions import Absolute, Ceiling, Clamp, Floor, Power
-from sourdine.frames.expressions.joined import Matched
-from sourdine.frames.expressions.keys import OfKey
-from sourdine.frames.expressions.logic import All, AnyOf, Not
+from sourdine.frames.expressions.conditions import (
+    All,
+    Among,
+    AnyOf,
+    Case,
+    Coalesce,
+    Comparison,
+    Greatest,
+    IsMissing,
+    Least,
+    Like,
+    Matched,
+    Not,
+    OfKey,
+)
+from sourdine.frames.expressions.functions import (
+    Absolute,
+    Add,
+    Ceiling,
+    Clamp,
+    Divide,
+    Floor,
+    Multiply,
+    Negate,
+    Power,
+)
+from sourdine.frames.expressions.times import InPeriod, PartOf, TimeBetween
 from sourdine.frames.expressions.tree import ColumnValue, Constant, Expression
-from sourdine.frames.expressions.truths import Among, Comparison, IsMissing, Like
 
 _STRICT = (
     *(Absolute, Add, Among, Ceiling, Clamp, Comparison, Constant, Divide, Floor, InPeriod, Like, Multiply),

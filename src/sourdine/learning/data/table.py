@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.files import unreadable
 from sourdine.core.text import read_toml
-from sourdine.frames.columns import Category, Column, Flag, Integer, Real, span
-from sourdine.frames.opening import AS_IT_IS, open_source
-from sourdine.frames.records import ABSENT, cell_place, read_cells
-from sourdine.frames.schema import Schema
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.csv.format import TextFormat
+from sourdine.frames.quality import ABSENT, cell_place, read_cells
+from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema, span
+from sourdine.frames.source import AS_IT_IS, open_source
 from sourdine.learning.data.labelled import Labelled
 
 

@@ -20,8 +20,8 @@ from sourdine.core.distance import Distance
 from sourdine.core.format import shorten_down
 from sourdine.core.random.bits import Bits
 from sourdine.core.random.samplers import uniform
-from sourdine.frames.columns import Category, Column, Flag
-from sourdine.frames.records import ABSENT, cell_place, key_place
+from sourdine.frames.quality import ABSENT, cell_place, key_place
+from sourdine.frames.schema import Category, Column, Flag
 from sourdine.frames.source import Source
 from sourdine.local.estimate import Estimate, shares
 from sourdine.mechanisms.randomized_response import MOST_EPSILON, KaryResponse

@@ -19,13 +19,10 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.format import either
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.random.bits import SYSTEM, Bits
-from sourdine.frames.columns import Category, Column, Flag, Integer, Real, Text
-from sourdine.frames.derived import DERIVED
-from sourdine.frames.opening import AS_IT_IS, open_source
-from sourdine.frames.records import ABSENT, read_cells
-from sourdine.frames.schema import Schema
-from sourdine.frames.source import Source
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.csv.format import TextFormat
+from sourdine.frames.quality import ABSENT, read_cells
+from sourdine.frames.schema import DERIVED, Category, Column, Flag, Integer, Real, Schema, Text
+from sourdine.frames.source import AS_IT_IS, Source, open_source
 from sourdine.local.cleaner.cells import Cleaned, CleanedCells, Gap, KeyCells
 from sourdine.local.cleaner.division import divided, known
 from sourdine.local.cleaner.numbers import Method, NumberCells, gridded

@@ -22,9 +22,9 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import shorten_up
 from sourdine.core.interval_arithmetic import above, ball, exponential, precision
 from sourdine.core.random.bits import Bits
-from sourdine.frames.columns import Integer, Number, Real, span
-from sourdine.frames.expressions.kinds import MOST_STEPS
-from sourdine.frames.records import cell_place, number_in
+from sourdine.frames.expressions.tree import MOST_STEPS
+from sourdine.frames.quality import cell_place, number_in
+from sourdine.frames.schema import Integer, Number, Real, span
 from sourdine.frames.source import Source
 from sourdine.local.cleaner.cells import Cleaned, CleanedCells, Gap
 from sourdine.local.cleaner.correction import correction_of, pulled

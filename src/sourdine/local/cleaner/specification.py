@@ -11,10 +11,10 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.files import unreadable
 from sourdine.core.format import in_files
 from sourdine.core.text import read_toml
-from sourdine.frames.expressions.kinds import decimal
-from sourdine.frames.mistakes import Declared, mistake
+from sourdine.frames.csv.format import TextFormat
+from sourdine.frames.declared import Declared, mistake
+from sourdine.frames.expressions.tree import decimal
 from sourdine.frames.schema import Schema
-from sourdine.frames.text.format import TextFormat
 from sourdine.local.cleaner.cells import Gap
 from sourdine.local.cleaner.cleaner import MOST_ROWS, SHARE, Cleaner
 from sourdine.local.cleaner.numbers import Method

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.files import ENDINGS
-from sourdine.frames.output import FORMATS, relation_of, write_columns
+from sourdine.frames.files import ENDINGS, FORMATS, relation_of, write_columns
 from sourdine.local.cleaner.cells import Cleaned, CleanedCells
 
 

@@ -111,7 +111,7 @@ def measure_utility(
     drawn by a seed as scikit-learn does, or a second table. Every cleaning is done `repeats` times.
 
     >>> from sourdine.testing import SeededBits
-    >>> from sourdine.frames.output import relation_of
+    >>> from sourdine.frames.files import relation_of
     >>> import numpy as np
     >>> x = np.arange(400) % 20
     >>> table = relation_of({"x": x, "big": x > 9})

@@ -9,9 +9,9 @@ import numpy as np
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.random.bits import Bits
-from sourdine.frames.opening import AS_IT_IS
-from sourdine.frames.records import ABSENT
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.csv.format import TextFormat
+from sourdine.frames.quality import ABSENT
+from sourdine.frames.source import AS_IT_IS
 from sourdine.local.cleaner.cells import Cleaned, CleanedCells, Gap
 from sourdine.local.cleaner.cleaner import Cleaner
 from sourdine.local.utility.models import NO_LABEL, Floats, Places, Rows

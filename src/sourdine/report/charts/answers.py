@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from sourdine.core.display import Figure, Spec, stack
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import endless
-from sourdine.frames.expressions.calendar import start_of
+from sourdine.frames.expressions.times import start_of
 from sourdine.report.charts.base import (
     COLOURS,
     GREY,

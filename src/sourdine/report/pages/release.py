@@ -12,10 +12,18 @@ from sourdine.core.display import Figure, Spec, page
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, plain, shorten_up
-from sourdine.frames.columns import LONGEST_KEY, Category, Column, Flag, Integer, Text, kind_of
-from sourdine.frames.derived import DERIVED
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.times.dates import Date, Datetime
+from sourdine.frames.schema import (
+    DERIVED,
+    LONGEST_KEY,
+    Category,
+    Column,
+    Flag,
+    Integer,
+    PrivacyUnit,
+    Text,
+    kind_of,
+)
+from sourdine.frames.times import Date, Datetime
 from sourdine.report.charts.answers import count_missing, draw_answer
 from sourdine.report.charts.beliefs import draw_bounds
 from sourdine.report.crosstab import IN_FILE, cross_table, more_rows

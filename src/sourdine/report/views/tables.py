@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from sourdine.core.display import Figure, figure, stack, view
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.columns import Category, Column, Flag, Integer, Real, Text
-from sourdine.frames.times.dates import Date, Datetime
+from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Text
+from sourdine.frames.times import Date, Datetime
 from sourdine.report.charts.answers import draw_alone, draw_forecasts
 from sourdine.report.charts.synthetic import draw_tree
 from sourdine.report.crosstab import cross_table

@@ -15,8 +15,8 @@ from sourdine.core import files as disk
 from sourdine.core.display import Figure, Viewable, figure_of
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import endless
+from sourdine.frames.files import write_columns
 from sourdine.frames.keys import Cell, KeyColumn, Keys
-from sourdine.frames.output import write_columns
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.answers.tidy import NumberColumn, Tidy
 

@@ -7,8 +7,8 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.declared import mistake
 from sourdine.frames.expressions import ColumnValue, Expression
-from sourdine.frames.mistakes import mistake
 from sourdine.tables.comparison.steps import (
     AnswerChange,
     AnswerDifference,

@@ -24,7 +24,7 @@ from sourdine.frames.expressions import (
     NumberKind,
     Substring,
 )
-from sourdine.frames.expressions.dates import parse_time
+from sourdine.frames.expressions.times import parse_time
 from sourdine.tables.asking.asked import AskedOf
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.columns import as_tuples
-from sourdine.frames.mistakes import Declared
+from sourdine.frames.declared import Declared
+from sourdine.frames.schema import as_tuples
 from sourdine.tables.answers.answer import Answer
 from sourdine.tables.answers.estimate import GroupEstimate
 

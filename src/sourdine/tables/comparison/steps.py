@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import value
-from sourdine.frames.mistakes import Declared, by_hand, declare
+from sourdine.frames.declared import Declared, by_hand, declare
 from sourdine.tables.answers.answer import Answer
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.comparison.intervals import difference, ratio

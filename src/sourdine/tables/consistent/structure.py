@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.mechanism import Mechanism
+from sourdine.frames import aggregate as sums
 from sourdine.frames.keys import Keys
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.frames.statistics import sums
+from sourdine.frames.schema import PrivacyUnit, Schema
 from sourdine.mechanisms import Gaussian
 from sourdine.tables.answers.estimate import GroupEstimate, Noisy
 from sourdine.tables.answers.noise import deviation, like_noises, worst_noises

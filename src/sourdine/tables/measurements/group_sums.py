@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.random.bits import Bits
-from sourdine.frames.columns import span
+from sourdine.frames import aggregate as sums
+from sourdine.frames.aggregate import Request, Totals, totals_of
 from sourdine.frames.keys import Keys
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import PrivacyUnit, Schema, span
 from sourdine.frames.source import Source
-from sourdine.frames.statistics import sums
-from sourdine.frames.statistics.totals import Request, Totals, totals_of
 from sourdine.tables.answers.estimate import Counted, Noisy, NoisyMoments, Reading, Summed
 from sourdine.tables.measurements.measurement import (
     ColumnMeasurement,

@@ -16,17 +16,15 @@ from sourdine.core.distance import Distance, Neighbours, Norm, root_above
 from sourdine.core.format import shorten, shorten_up
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.random.bits import Bits
-from sourdine.frames.columns import Integer, Number, span
-from sourdine.frames.expression import Grouping, Key, all_true, certain
+from sourdine.frames.aggregate import MOST_GROUPS, Request, Totals
+from sourdine.frames.cells import Grouping, Key, all_true, certain
+from sourdine.frames.contributions import KeyCounts
 from sourdine.frames.expressions import ColumnValue, Expression
-from sourdine.frames.expressions.logic import range_of
+from sourdine.frames.expressions.conditions import range_of
 from sourdine.frames.keys import Keys
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.rank_counts import GroupRanks
+from sourdine.frames.schema import Integer, Number, PrivacyUnit, Schema, span
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.group_ranks import GroupRanks
-from sourdine.frames.statistics.partitions import KeyCounts
-from sourdine.frames.statistics.totals import MOST_GROUPS, Request, Totals
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables.answers.estimate import Reading
 from sourdine.tables.answers.noise import noise

@@ -16,9 +16,9 @@ from sourdine.core.display import Viewable
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.random.bits import SYSTEM
 from sourdine.core.text import parse_toml
-from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.quality import CellState, all_cells, cells_of, quality_counts, records_without
+from sourdine.frames.schema import PrivacyUnit
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.quality import CellState, all_cells, cells_of, quality_counts, records_without
 
 NOTICE = "NOT PRIVATE, for the data's holder alone, not to be published"
 OUTSIDE = (

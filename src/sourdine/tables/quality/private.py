@@ -17,13 +17,11 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.format import counted, entry, group
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.random.bits import Bits
-from sourdine.frames.columns import LONGEST_KEY, Column, Flag, Integer, Real, Text
+from sourdine.frames.aggregate import Totals
 from sourdine.frames.keys import Keys
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.quality import CellState, all_cells, cells_of, quality_counts
+from sourdine.frames.schema import LONGEST_KEY, Column, Flag, Integer, PrivacyUnit, Real, Schema, Text
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.quality import CellState, all_cells, cells_of, quality_counts
-from sourdine.frames.statistics.totals import Totals
 from sourdine.tables.answers.answer import Answer, Answers
 from sourdine.tables.answers.estimate import Floats, GroupEstimate, Noisy
 from sourdine.tables.answers.noise import noise

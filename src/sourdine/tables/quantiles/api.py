@@ -20,7 +20,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import reals
 from sourdine.core.random.bits import SYSTEM, Bits
-from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
+from sourdine.frames.rank_counts import SeparateRanks, SortedPlaces
 from sourdine.tables.answers.noise import noise
 from sourdine.tables.payment import charge
 from sourdine.tables.quantiles.choice import NO_INTERVAL, Allowance, MethodChoice, Tuning, chosen, levels_of

@@ -15,7 +15,7 @@ from sourdine.core.mechanism import Example
 from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.core.random.samplers import exp_coin
 from sourdine.core.random.selection import choose_segments, places_in
-from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks
+from sourdine.frames.rank_counts import GroupRanks, RankSource, SeparateRanks
 from sourdine.tables.quantiles.method import MOST_PLACES, Ints, QuantileMethod, Targets, around, gap_at
 
 _CELLS = 1 << 20  # segments that are looked at together

@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.random.bits import Bits
-from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SortedGroups, runs
+from sourdine.frames.rank_counts import GroupRanks, RankSource, SortedGroups, runs
 
 Ints = NDArray[np.int64]
 _FINE = 20  # bits a step is cut into, at most

@@ -21,7 +21,7 @@ from sourdine.core.loss import BoundedRangeLaw, PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.core.random.selection import uniform_below
-from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks
+from sourdine.frames.rank_counts import GroupRanks, RankSource, SeparateRanks
 from sourdine.tables.quantiles.chains import Chains, Stretches
 from sourdine.tables.quantiles.float_sums import draw_chains
 from sourdine.tables.quantiles.jitter import (

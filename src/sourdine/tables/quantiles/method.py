@@ -28,7 +28,7 @@ from sourdine.core.grid import numbers
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.core.random.selection import Segments
-from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SortedPlaces
+from sourdine.frames.rank_counts import GroupRanks, RankSource, SortedPlaces
 
 Ints = NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.random import samplers as exact
 from sourdine.core.random.bits import SYSTEM, Bits
-from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks
+from sourdine.frames.rank_counts import GroupRanks, RankSource, SeparateRanks
 from sourdine.mechanisms.laplace import MOST_SCALE, laplace_quantile
 from sourdine.tables.quantiles.method import QuantileMethod, Targets
 

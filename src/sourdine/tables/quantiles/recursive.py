@@ -15,7 +15,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.random.bits import SYSTEM, Bits
-from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks, SortedPlaces
+from sourdine.frames.rank_counts import GroupRanks, RankSource, SeparateRanks, SortedPlaces
 from sourdine.tables.quantiles.inverse import draw_places, moved_by_one
 from sourdine.tables.quantiles.jitter import (
     WHOLE,

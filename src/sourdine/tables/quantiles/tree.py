@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.random.bits import Bits
-from sourdine.frames.statistics.group_ranks import GroupRanks
+from sourdine.frames.rank_counts import GroupRanks
 from sourdine.tables.answers.estimate import GroupEstimate
 from sourdine.tables.answers.noise import deviation, like_noises
 

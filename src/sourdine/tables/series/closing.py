@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.random.bits import Bits
+from sourdine.frames.aggregate import totals_of
+from sourdine.frames.contributions import participants, steady_names, without
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.participants import participants, steady_names, without
-from sourdine.frames.statistics.totals import totals_of
 from sourdine.tables.query import Query
 from sourdine.tables.series.keys import KeyChoice, lost_records, measured_now, with_chosen
 from sourdine.tables.series.periods import ClosedPeriod, aligned, key_rows

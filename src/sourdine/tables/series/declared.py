@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.mistakes import Declared, mistake
+from sourdine.frames.declared import Declared, mistake
 from sourdine.mechanisms.correlation import Participation
 from sourdine.tables.series.calendar import SeriesCalendar, plain_day
 from sourdine.tables.series.views import SeriesView

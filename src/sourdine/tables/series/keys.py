@@ -16,12 +16,10 @@ import numpy as np
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.random.bits import Bits
-from sourdine.frames.columns import Category
-from sourdine.frames.expression import fit
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.cells import fit
+from sourdine.frames.contributions import key_counts, raw_text
+from sourdine.frames.schema import Category, PrivacyUnit, Schema
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.partitions import key_counts, raw_text
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.measurements.group_sums import GroupSums
 from sourdine.tables.measurements.measurement import Scope, plural

@@ -12,9 +12,8 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours, root_above
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.frames.times.dates import Date, Datetime
+from sourdine.frames.schema import PrivacyUnit, Schema
+from sourdine.frames.times import Date, Datetime
 from sourdine.mechanisms import CorrelatedGaussian, CorrelatedLaplace, CorrelatedNoise, Gaussian, Laplace
 from sourdine.mechanisms.correlation import CorrelationMatrix, Participation
 from sourdine.mechanisms.gaussian import LEAST_SIGMA

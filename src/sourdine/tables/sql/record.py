@@ -39,7 +39,7 @@ from sourdine.frames.expressions import (
     check_tree,
     may_be_missing,
 )
-from sourdine.frames.expressions.dates import compare_period, parse_time
+from sourdine.frames.expressions.times import compare_period, parse_time
 from sourdine.tables.comparison.show import COMPARE
 from sourdine.tables.sql.constants import number_of, value_of
 from sourdine.tables.sql.text import SqlText

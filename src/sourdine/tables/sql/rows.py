@@ -7,7 +7,7 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from sourdine.frames.expressions import ColumnValue, KeyKind, Like, TimePeriod
-from sourdine.frames.expressions.calendar import start_of
+from sourdine.frames.expressions.times import start_of
 from sourdine.tables.comparison.show import MOST_TERMS, AnyFilter, RowFilter, RowKeys, RowOrder, Show
 from sourdine.tables.sql.aggregates import Aggregates, is_aggregate
 from sourdine.tables.sql.constants import literal_of, number_of

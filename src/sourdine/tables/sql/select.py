@@ -22,8 +22,8 @@ from sourdine.frames.expressions import (
     TimePeriod,
     walk,
 )
-from sourdine.frames.expressions.keys import OfKey
-from sourdine.frames.times.dates import Date
+from sourdine.frames.expressions.conditions import OfKey
+from sourdine.frames.times import Date
 from sourdine.tables.comparison.show import EVERYTHING, RowFilter, Show
 from sourdine.tables.measurements.measurement import plural
 from sourdine.tables.query import Query

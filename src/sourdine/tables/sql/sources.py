@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sourdine.frames.derived import DERIVED
 from sourdine.frames.expressions import (
     All,
     Case,
@@ -17,8 +16,7 @@ from sourdine.frames.expressions import (
     may_be_missing,
 )
 from sourdine.frames.joins import Join
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import DERIVED, PrivacyUnit, Schema
 from sourdine.tables.sql.record import SqlRecords
 from sourdine.tables.sql.text import SqlText
 from sourdine.tables.sql.vocabulary import OF_OTHERS

@@ -7,12 +7,10 @@ from enum import Enum, auto
 from typing import Any, ClassVar, Self
 
 from sourdine.core.format import either, value
-from sourdine.frames.columns import Category, Flag, Integer, Number, Real, span
+from sourdine.frames.declared import Declared
 from sourdine.frames.keys import Keys
-from sourdine.frames.mistakes import Declared
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.frames.times.dates import Date, Datetime
+from sourdine.frames.schema import Category, Flag, Integer, Number, PrivacyUnit, Real, Schema, span
+from sourdine.frames.times import Date, Datetime
 from sourdine.tables.answers.answer import Answer
 from sourdine.tables.answers.estimate import GroupEstimate, Numbers, Reading
 from sourdine.tables.answers.row_intervals import IntervalKind, SelectedIntervals, conditional_estimate

@@ -9,10 +9,9 @@ from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import setting
+from sourdine.frames.declared import by_hand, declare
 from sourdine.frames.keys import KeyColumn, Keys
-from sourdine.frames.mistakes import by_hand, declare
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import PrivacyUnit, Schema
 from sourdine.tables.answers.answer import ALL
 from sourdine.tables.answers.estimate import Counted, GroupEstimate, Noisy, Reading
 from sourdine.tables.consistent.crossed import Crossed

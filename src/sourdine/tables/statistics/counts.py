@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar, Literal, Self
 
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import PrivacyUnit, Schema
 from sourdine.tables.answers.estimate import GroupEstimate, Numbers
 from sourdine.tables.measurements.group_sums import RecordCounts, UnitCounts
 from sourdine.tables.measurements.measurement import Measurement, Scope, plural

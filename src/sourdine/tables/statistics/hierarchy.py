@@ -8,11 +8,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import either
-from sourdine.frames.columns import Category
+from sourdine.frames.declared import Declared, by_hand, declare, mistake
 from sourdine.frames.keys import Keys
-from sourdine.frames.mistakes import Declared, by_hand, declare, mistake
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import Category, PrivacyUnit, Schema
 from sourdine.tables.answers.answer import ALL
 from sourdine.tables.answers.estimate import Noisy, Reading
 from sourdine.tables.consistent.nested import Nested

@@ -10,13 +10,11 @@ from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import setting
-from sourdine.frames.columns import Number, sensible, span
-from sourdine.frames.expression import Grouping, Key, bins
-from sourdine.frames.expressions.kinds import decimal
+from sourdine.frames.cells import Grouping, Key, bins
+from sourdine.frames.declared import by_hand, declare
+from sourdine.frames.expressions.tree import decimal
 from sourdine.frames.keys import Keys
-from sourdine.frames.mistakes import by_hand, declare
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import Number, PrivacyUnit, Schema, sensible, span
 from sourdine.frames.source import Source
 from sourdine.tables.answers.estimate import GroupEstimate, Numbers
 from sourdine.tables.measurements.group_sums import RecordCounts

@@ -7,14 +7,12 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.frames.columns import Category, Flag, span
-from sourdine.frames.expression import indicator
+from sourdine.frames import aggregate as sums
+from sourdine.frames.cells import indicator
+from sourdine.frames.declared import by_hand, declare
 from sourdine.frames.expressions import Expression, ExpressionField
-from sourdine.frames.mistakes import by_hand, declare
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import Category, Flag, PrivacyUnit, Schema, span
 from sourdine.frames.source import Source
-from sourdine.frames.statistics import sums
 from sourdine.tables.answers.estimate import GroupEstimate, Noisy, NoisyMoments, Numbers, Reading
 from sourdine.tables.condition import check_condition
 from sourdine.tables.measurements.group_sums import GroupSums, Moments, Total

@@ -13,12 +13,9 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.random.bits import Bits
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.rank_counts import GroupRanks, SeparateRanks, check_counted, few_counts, ranks
+from sourdine.frames.schema import PrivacyUnit, Schema
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.binned import check_counted, few_counts
-from sourdine.frames.statistics.group_ranks import GroupRanks, SeparateRanks
-from sourdine.frames.statistics.ranks import ranks
 from sourdine.tables.answers.estimate import GroupEstimate, Reading
 from sourdine.tables.measurements.measurement import ColumnMeasurement as ColumnMeasured
 from sourdine.tables.measurements.measurement import (

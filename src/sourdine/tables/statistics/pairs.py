@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.columns import Number, span
+from sourdine.frames import aggregate as sums
+from sourdine.frames.aggregate import PairSums, coarse_width, coarseness, pair
+from sourdine.frames.declared import by_hand, declare
 from sourdine.frames.keys import Keys
-from sourdine.frames.mistakes import by_hand, declare
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import Number, PrivacyUnit, Schema, span
 from sourdine.frames.source import Source
-from sourdine.frames.statistics import sums
-from sourdine.frames.statistics.pairs import PairSums, coarse_width, coarseness, pair
 from sourdine.tables.answers.estimate import GroupEstimate, Noisy, NoisyMoments, Numbers, Reading
 from sourdine.tables.answers.pairs import NoisyPairs
 from sourdine.tables.measurements.group_sums import GroupSums

@@ -10,11 +10,10 @@ import numpy as np
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.format import counted
 from sourdine.core.random.bits import Bits
+from sourdine.frames.contributions import KeyCounts, key_counts
 from sourdine.frames.keys import Keys
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import PrivacyUnit, Schema
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.partitions import KeyCounts, key_counts
 from sourdine.mechanisms import KeyNoise, PartitionThreshold
 from sourdine.tables.answers.estimate import Reading
 from sourdine.tables.measurements.measurement import Context, Exact, Measurement, PlannedMeasurement, expect

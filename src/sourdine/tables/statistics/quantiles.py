@@ -12,10 +12,9 @@ from pydantic import Field, model_validator
 
 from sourdine.core.format import setting
 from sourdine.core.lazy import ndtri
-from sourdine.frames.columns import Number, span
+from sourdine.frames.declared import Declared, by_hand, declare
 from sourdine.frames.keys import Keys
-from sourdine.frames.mistakes import Declared, by_hand, declare
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import Number, Schema, span
 from sourdine.tables.answers.estimate import GroupEstimate, Reading
 from sourdine.tables.answers.noise import like_noises
 from sourdine.tables.measurements.measurement import Context, Measurement, PlannedMeasurement, Scope, expect

@@ -14,11 +14,10 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.random.bits import Bits
 from sourdine.core.random.selection import MOST_CANDIDATES
+from sourdine.frames import aggregate as sums
+from sourdine.frames.declared import by_hand, declare
 from sourdine.frames.keys import Keys
-from sourdine.frames.mistakes import by_hand, declare
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.frames.statistics import sums
+from sourdine.frames.schema import PrivacyUnit, Schema
 from sourdine.mechanisms import TopK
 from sourdine.tables.answers.estimate import GroupEstimate, Reading
 from sourdine.tables.measurements.group_sums import GroupSums

@@ -20,13 +20,13 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import block
 from sourdine.core.random.bits import Bits
 from sourdine.core.random.selection import uniform_below
-from sourdine.frames.columns import Category, Column, Flag, Integer, Real, span
-from sourdine.frames.expression import Grouping, Key, bins
+from sourdine.frames.cells import Grouping, Key, bins
 from sourdine.frames.expressions import TimePeriod
-from sourdine.frames.expressions.calendar import name_of, span_of, start_of
-from sourdine.frames.expressions.kinds import decimal
+from sourdine.frames.expressions.times import name_of, span_of, start_of
+from sourdine.frames.expressions.tree import decimal
+from sourdine.frames.schema import Category, Column, Flag, Integer, Real, span
 from sourdine.frames.source import Source
-from sourdine.frames.times.dates import Date, Datetime
+from sourdine.frames.times import Date, Datetime
 from sourdine.tables.synthetic.declared import Edges
 
 Places = NDArray[np.int64]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.format import setting
-from sourdine.frames.mistakes import Declared, mistake
+from sourdine.frames.declared import Declared, mistake
 
 MOST_ROWS = 1 << 28
 MOST_BINS = 1 << 12

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.random.bits import coins
-from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.contributions import key_counts
+from sourdine.frames.quality import record_codes
+from sourdine.frames.schema import PrivacyUnit
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.codes import record_codes
-from sourdine.frames.statistics.partitions import key_counts
 from sourdine.tables.payment import admit
 from sourdine.tables.synthetic.cells import CellColumn
 from sourdine.tables.synthetic.drawing import shuffle_within

@@ -13,7 +13,7 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.core.text import inert
-from sourdine.frames.output import FORMATS, relation_of, write_columns
+from sourdine.frames.files import FORMATS, relation_of, write_columns
 from sourdine.tables.statistics.hierarchy import Hierarchy
 from sourdine.tables.synthetic.cells import CellColumn
 from sourdine.tables.synthetic.declared import MOST_ROWS

@@ -15,10 +15,7 @@ from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import entry, setting
-from sourdine.frames.columns import Category, Column, Flag, Text
-from sourdine.frames.derived import DERIVED
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import DERIVED, Category, Column, Flag, PrivacyUnit, Schema, Text
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.statistics.hierarchy import Hierarchy

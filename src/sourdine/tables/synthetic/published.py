@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.lazy import ndtri
-from sourdine.frames.columns import Integer
+from sourdine.frames.schema import Integer
 from sourdine.tables.answers.answer import Answer
 from sourdine.tables.release import TableRelease
 from sourdine.tables.synthetic.cells import CategoryCells, CellColumn, cells_of

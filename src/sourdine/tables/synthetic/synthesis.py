@@ -11,8 +11,8 @@ from sourdine.accounting.ledger import Ledger, Receipt
 from sourdine.accounting.release import Release
 from sourdine.core.display import Figure, figure_of
 from sourdine.core.random.bits import SYSTEM, Bits
+from sourdine.frames.quality import record_codes
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.codes import record_codes
 from sourdine.tables.payment import DeclaredTable, admit, check_given, paid, read_again, silence
 from sourdine.tables.synthetic.fit import NoisyTable, estimate_total, fit_tree, is_supported, noisy_tables
 from sourdine.tables.synthetic.known import tables_of

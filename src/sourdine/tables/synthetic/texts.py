@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.random.bits import Bits
-from sourdine.frames.expression import Grouping
-from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.cells import Grouping
+from sourdine.frames.contributions import by_chosen_keys, key_counts
+from sourdine.frames.schema import PrivacyUnit
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.partitions import by_chosen_keys, key_counts
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.synthetic.cells import CategoryCells, Places
 

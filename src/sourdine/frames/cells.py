@@ -1,10 +1,11 @@
-"""What one record counts as, in SQL: a whole number of grid steps, a key, or nothing.
+"""Records whose cells lie within their bounds, which most do: expressions are computed of them as they stand.
 
-Each expression depends on its own record alone and gives an answer for every value there is, so that no error
-and no shape tells about the data: what cannot be read, is not a number or is infinite is missing, and what is
-missing follows the declared rule.
+One test tells such a record from the others, and then no cell of it is looked at twice. The others go the
+general way, cell by cell. Both give the same, and no value can raise in either.
 """
 
+import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,11 +15,8 @@ from itertools import pairwise
 import numpy as np
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.cells.inside import CellsInside, held_number
-from sourdine.frames.cells.places import SMALL_SPAN, place, place_of
-from sourdine.frames.columns import LONGEST_KEY, Category, Column, Flag, Integer, Number, Real, Text, span
-from sourdine.frames.derived import DERIVED, DerivedCategory, DerivedFlag
 from sourdine.frames.engines.dialect import DUCKDB, Dialect
+from sourdine.frames.engines.types import SMALL, Family, family
 from sourdine.frames.expressions import (
     All,
     AnyOf,
@@ -31,31 +29,217 @@ from sourdine.frames.expressions import (
     Kinds,
     NumberKind,
     RecordCells,
+    may_be_missing,
+    walk,
 )
-from sourdine.frames.expressions.arithmetic import regrid
-from sourdine.frames.expressions.calendar import moment_at
-from sourdine.frames.expressions.joined import matched_name
-from sourdine.frames.expressions.tree import seconds_of
+from sourdine.frames.expressions.conditions import matched_name
+from sourdine.frames.expressions.functions import regrid
+from sourdine.frames.expressions.times import moment_at
+from sourdine.frames.expressions.tree import decimal, seconds_of
 from sourdine.frames.keys import values_of
-from sourdine.frames.schema import Schema
-from sourdine.frames.times.dates import Date, Datetime
-from sourdine.frames.times.moments import date_in, time_inside, time_name
+from sourdine.frames.schema import (
+    DERIVED,
+    LONGEST_KEY,
+    Category,
+    Column,
+    DerivedCategory,
+    DerivedFlag,
+    Flag,
+    Integer,
+    Number,
+    Real,
+    Schema,
+    Text,
+    span,
+)
+from sourdine.frames.times import Date, Datetime, TimeInside, date_in, time_inside, time_name
 
-__all__ = [
-    "Grouping",
-    "Key",
-    "TableCells",
-    "all_true",
-    "bins",
-    "certain",
-    "code_name",
-    "fit",
-    "grouping",
-    "indicator",
-    "key_kind",
-    "literal",
-    "quoted",
-]
+_MOST_PARTS = 64  # of an expression that is written twice
+
+
+def held_number(name: str, types: Mapping[str, str]) -> tuple[str, str]:
+    """The column of a view that holds a declared number, and its type.
+
+    A number in text is read once for the whole view, since it is compared with both bounds.
+    """
+    kind = types[name]
+    return (number_name(name), "DOUBLE") if family(kind) is Family.TEXT else (name, kind)
+
+
+@dataclass(frozen=True)
+class CellsInside:
+    """The columns of a record whose numbers and dates all lie within their bounds; keys and texts may not."""
+
+    schema: Schema
+    types: Mapping[str, str]
+    cells: RecordCells
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the engine's SQL is written."""
+        return self.cells.dialect
+
+    def test(self, tree: Expression) -> str | None:
+        """Whether a record is such a one, as far as an expression goes; None where that is not worth it."""
+        if sum(1 for _ in walk(tree)) > _MOST_PARTS:
+            return None
+        tests = [self._test(name) for name in tree.columns]
+        return " AND ".join(each for each in tests if each is not None) or None
+
+    def _test(self, name: str) -> str | None:
+        column = self.schema.columns[name]
+        if isinstance(column, Integer | Real):
+            if isinstance(column, DERIVED):
+                return f"{place_of(name, self.dialect)} >= 0"
+            return sides(*self._number(name, column), self.dialect)[0]
+        inside = self._time(name)
+        return None if inside is None else inside.test
+
+    def lacks(self, tree: Expression) -> bool:
+        """Return whether an expression of such a record may be missing."""
+        return may_be_missing(tree, lambda name: self._test(name) is None)
+
+    def _number(self, name: str, column: Number) -> tuple[str, Number, str]:
+        column_sql, kind = held_number(name, self.types)
+        return column_sql, column, kind
+
+    def _time(self, name: str) -> TimeInside | None:
+        column = self.schema.columns[name]
+        if not isinstance(column, Date | Datetime):
+            return None
+        return time_inside(self.dialect.quoted(name), column, self.types[name], self.dialect)
+
+    def place(self, name: str) -> str:
+        """The steps of a number above its lower bound."""
+        low, _ = span(self.schema.number("An expression", name))
+        return f"({self.steps(name)} - ({low}))" if low else self.steps(name)
+
+    def steps(self, name: str) -> str:
+        """The steps of a number from 0, in 64 bits."""
+        column = self.schema.number("An expression", name)
+        if isinstance(column, DERIVED):
+            return f"(CAST({place_of(name, self.dialect)} AS BIGINT) + ({span(column)[0]}))"
+        return steps_inside(*self._number(name, column), "BIGINT", self.dialect)
+
+    def code(self, name: str) -> str:
+        """The place of a key among those that are declared."""
+        return self.cells.code(name)
+
+    def truth(self, name: str) -> str:
+        """A flag."""
+        return self.cells.truth(name)
+
+    def time(self, name: str) -> str:
+        """Days or seconds since 1970-01-01, in 64 bits."""
+        inside = self._time(name)
+        return self.cells.time(name) if inside is None else inside.number
+
+    def date(self, name: str) -> str:
+        """The day of a date or time, as a date of the engine."""
+        inside = self._time(name)
+        return self.cells.date(name) if inside is None else inside.date
+
+    def text(self, name: str) -> str:
+        """A text that may be a key."""
+        return self.cells.text(name)
+
+    def among(self, name: str, keys: tuple[str | int | bool, ...]) -> str:
+        """Whether a column of keys, a flag or a text holds one of some keys."""
+        return self.cells.among(name, keys)
+
+    def matched(self, join: str) -> str:
+        """Whether a record has a row in the public table of a join."""
+        return self.cells.matched(join)
+
+
+# Numbers in SQL: steps of their grid above the lower bound, each clamped, for every value there is.
+
+
+SMALL_SPAN = 1 << 30  # steps that 32 bits hold, and a sum of two
+
+
+def place_name(name: str) -> str:
+    """What the column of a source's view is called that holds the places of a number."""
+    return f"sourdine place of {name}"
+
+
+def place_of(name: str, dialect: Dialect = DUCKDB) -> str:
+    """The column of a source's view that holds the steps of a number above its lower bound, or -1."""
+    return dialect.quoted(place_name(name))
+
+
+def number_name(name: str) -> str:
+    """What the column below a source's view is called that holds a number which is written in text."""
+    return f"sourdine number of {name}"
+
+
+def place(name: str, column: Number, kind: str, dialect: Dialect = DUCKDB) -> str:
+    """A number in steps above its lower bound, and -1 where the record is dropped.
+
+    Without NULL an engine knows between which bounds the answer lies, and groups by it more quickly.
+    """
+    return _clamped(name, column, kind, dialect, origin=span(column)[0], absent="-1")
+
+
+def steps(name: str, column: Number, kind: str, dialect: Dialect = DUCKDB) -> str:
+    """A number in steps of its grid, clamped to its bounds; NULL where the record is dropped."""
+    return _clamped(name, column, kind, dialect, origin=0, absent="NULL")
+
+
+def sides(name: str, column: Number, kind: str, dialect: Dialect = DUCKDB) -> tuple[str, str, str]:
+    """Whether a cell lies within the bounds, else below or above them; none holds where it is no number.
+
+    Comparisons pick the clamp: they are quicker than `least` and `greatest`, and NaN, which is above
+    everything there, falls through them, as do infinities.
+    """
+    if _is_whole(column, kind):
+        value, (low, high) = dialect.quoted(name), span(column)
+        return f"{value} >= {low} AND {value} <= {high}", f"{value} < {low}", f"{value} > {high}"
+    value, literal = dialect.double(dialect.quoted(name), kind), dialect.literal
+    lower, upper = literal(float(column.lower)), literal(float(column.upper))
+    least, most = literal(-sys.float_info.max), literal(sys.float_info.max)
+    return (
+        f"{value} BETWEEN {lower} AND {upper}",
+        f"{value} BETWEEN {least} AND {lower}",
+        f"{value} BETWEEN {upper} AND {most}",
+    )
+
+
+def _is_whole(column: Number, kind: str) -> bool:
+    """Whether cells are steps of the grid as they stand."""
+    return kind in SMALL and column.step == 1
+
+
+def _clamped(name: str, column: Number, kind: str, dialect: Dialect, *, origin: int, absent: str) -> str:
+    """Steps from an origin; `kind` is the engine's type of the column."""
+    low, high = span(column)
+    if column.missing != "drop":
+        absent = str(math.floor(decimal(column.missing) / column.step) - origin)
+    whole = "INTEGER" if low > -SMALL_SPAN and high < SMALL_SPAN else "BIGINT"
+    since = f" - ({origin})" if origin else ""
+    within, below, above = sides(name, column, kind, dialect)
+    inside = steps_inside(name, column, kind, whole, dialect)
+    return (
+        f"CASE WHEN {within} THEN {inside}{since} WHEN {below} THEN {low - origin} "
+        f"WHEN {above} THEN {high - origin} ELSE {absent} END"
+    )
+
+
+def steps_inside(name: str, column: Number, kind: str, whole: str, dialect: Dialect = DUCKDB) -> str:
+    """A number that lies within its bounds in steps of its grid, as a whole type of the engine."""
+    if _is_whole(column, kind):
+        return dialect.narrow(dialect.quoted(name), whole)
+    value = dialect.double(dialect.quoted(name), kind)
+    units = value if column.step == 1 else f"{value} * {dialect.literal(float(1 / column.step))}"
+    return dialect.nearest(units, whole)
+
+
+# What one record counts as, in SQL: a whole number of grid steps, a key, or nothing.
+#
+# Each expression depends on its own record alone and gives an answer for every value there is, so that no
+# error and no shape tells about the data: what cannot be read, is not a number or is infinite is missing,
+# and what is missing follows the declared rule.
+
 
 Key = str | int | bool
 _LISTED = 1 << 10  # keys that stand in a question; more are lent to it as a table
