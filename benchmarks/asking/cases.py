@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.peers import ROOT, Environment
-from sourdine.tables.comparison.steps import (
+from sourdine.tables.compare import (
     AnswerChange,
     AnswerDifference,
     AnswerFormula,

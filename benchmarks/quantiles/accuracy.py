@@ -20,9 +20,8 @@ from benchmarks.finding import verdict
 from benchmarks.quantiles.cases import CASES, DECILES, SIZES, Case, Floats
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.frames.rank_counts import SeparateRanks, SortedPlaces
-from sourdine.tables.answers.noise import like_noises, noise
-from sourdine.tables.quantiles.api import Grid
-from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE, Allowance, MethodChoice, chosen
+from sourdine.tables.intervals import like_noises, noise
+from sourdine.tables.quantiles.api import AUTO, METHODS, TREE, Allowance, Grid, MethodChoice, chosen
 from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.quantiles.tree import BinTree, read_quantiles
 from sourdine.testing import SeededBits

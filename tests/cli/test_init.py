@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.tables.blocks import check_filled
+from sourdine.tables.specification import check_filled
 from tests.cli.table_case import run
 
 SECRET = "SECRET"

@@ -305,7 +305,7 @@ from pathlib import Path
 from sourdine.accounting.ledger import Ledger
 from sourdine.cli import release
 import altair, duckdb, jinja2, narwhals, sourdine.report.pages.release, sourdine.tables.release
-from sourdine.tables.record import Record
+from sourdine.tables.publication import Record
 
 EVENTS = {"open", "os.rename", "os.link", "os.mkdir", "os.rmdir", "os.chmod", "os.remove", "shutil.rmtree"}
 folder, found = Path(sys.argv[1]), []

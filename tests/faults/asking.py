@@ -14,10 +14,10 @@ from sourdine.frames.expressions.times import DAY
 from sourdine.frames.expressions.tree import days_of
 from sourdine.frames.joins import Joined
 from sourdine.frames.times import Date
-from sourdine.tables.measurements.group_sums import GroupSums
+from sourdine.tables.measurement import GroupSums
 from sourdine.tables.sql.aggregates import Aggregates
 from sourdine.tables.sql.record import SqlRecords
-from sourdine.tables.sql.sources import Sources
+from sourdine.tables.sql.select import Sources
 from sourdine.tables.statistics import Count
 from tests.faults.cases import COMPUTED, DATED, JOINED, SQL
 from tests.faults.fault import Fault, with_answer

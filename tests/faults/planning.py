@@ -32,13 +32,12 @@ from sourdine.frames import (
 from sourdine.frames import joins as join
 from sourdine.frames.engines.dialect import DUCKDB, Dialect
 from sourdine.mechanisms import TopK
-from sourdine.tables.consistent.structure import Margins
-from sourdine.tables.measurements.group_sums import GroupSums
-from sourdine.tables.measurements.measurement import Measurement, expect
-from sourdine.tables.quality.private import Quality
-from sourdine.tables.statistics import order
-from sourdine.tables.statistics import partitions as chosen_keys
-from sourdine.tables.statistics.order import TreeCounts
+from sourdine.tables.consistent import Margins
+from sourdine.tables.measurement import GroupSums, Measurement, expect
+from sourdine.tables.quality import Quality
+from sourdine.tables.statistics import keys as chosen_keys
+from sourdine.tables.statistics import quantiles as order
+from sourdine.tables.statistics.quantiles import TreeCounts
 from tests.faults.cases import (
     FITTING,
     FITTING_SQUARED,

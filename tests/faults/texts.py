@@ -15,8 +15,8 @@ from sourdine.audit.plans.walk import Walk
 from sourdine.frames import PrivacyUnit, Schema, Source, Totals, open_source
 from sourdine.frames.keys import Combination
 from sourdine.tables import Privacy, ReleasePlan
-from sourdine.tables.measurements.measurement import expect
-from sourdine.tables.scans import exact_of
+from sourdine.tables.measurement import expect
+from sourdine.tables.release import exact_of
 from sourdine.tables.sql import SqlTable, read_sql
 from sourdine.tables.statistics import Count, Units
 from sourdine.testing import SeededBits

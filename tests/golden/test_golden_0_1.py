@@ -32,7 +32,7 @@ from sourdine.local.numeric.oracle import NumericOracle
 from sourdine.local.rappor import Device
 from sourdine.mechanisms.randomized_response import Channel
 from sourdine.tables import Specification
-from sourdine.tables.record import Record
+from sourdine.tables.publication import Record
 
 KEPT = Path(__file__).parent / "0.1"
 LEDGERS = sorted(path.stem for path in KEPT.glob("ledgers/*.ledger"))

@@ -7,8 +7,8 @@ from sourdine.report import Page, Section
 from sourdine.report.crosstab import cross_table
 from sourdine.report.pages.release import fitting_crosstab
 from sourdine.tables import Answer
-from sourdine.tables.answers.estimate import GroupEstimate
-from sourdine.tables.crosstabs import crosstab_of
+from sourdine.tables.crosstab import crosstab_of
+from sourdine.tables.intervals import GroupEstimate
 
 EVIL = "</script><b>x"
 

@@ -9,7 +9,7 @@ from scipy import stats
 from sourdine.frames.keys import Keys
 from sourdine.report.finding import cells_of, count_cells, finding, named_rows, show
 from sourdine.tables import Answer, Answers
-from sourdine.tables.answers.estimate import GroupEstimate
+from sourdine.tables.intervals import GroupEstimate
 
 
 def answer(

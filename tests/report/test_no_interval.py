@@ -15,8 +15,8 @@ from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding, named_rows
 from sourdine.report.pages.release import release_page
 from sourdine.tables import Answer, Answers
-from sourdine.tables.answers.estimate import GroupEstimate
-from sourdine.tables.record import Record
+from sourdine.tables.intervals import GroupEstimate
+from sourdine.tables.publication import Record
 from tests.cli.table_case import Case, build, run
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sourdine.tables.quantiles import InverseSensitivity
 from sourdine.tables.quantiles.api import Grid
-from sourdine.tables.quantiles.histogram_bounds import Stated, Tail, histogram_error
+from sourdine.tables.quantiles.theorems import Stated, Tail, histogram_error
 from sourdine.testing import SeededBits
 from sourdine_reproduction import Result, Settings, Standing, find_experiments
 from sourdine_reproduction.quantiles import bounds, claims, repeated, salaries

@@ -15,7 +15,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.cli.release import publish as publish_release
 from sourdine.core.errors import SourdineError
 from sourdine.tables import Specification
-from sourdine.tables.scans import Scan
+from sourdine.tables.release import Scan
 from tests.browser import violations
 
 if TYPE_CHECKING:

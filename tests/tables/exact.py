@@ -11,7 +11,7 @@ from sourdine.frames import Source, ranks
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables import ReleasePlan
 from sourdine.tables.release import _carry_out
-from sourdine.tables.statistics.order import TreeCounts
+from sourdine.tables.statistics.quantiles import TreeCounts
 from sourdine.testing import SeededBits
 
 

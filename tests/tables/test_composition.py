@@ -18,7 +18,7 @@ from sourdine.frames import PrivacyUnit
 from sourdine.mechanisms import Gaussian, KeyNoise, Laplace, PartitionThreshold
 from sourdine.tables import ReleasePlan, Specification, Table
 from sourdine.tables.privacy import NoiseChoice
-from sourdine.tables.record import Record
+from sourdine.tables.publication import Record
 from sourdine.testing import SeededBits
 
 COLUMNS = {

@@ -5,8 +5,8 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables import Specification
-from sourdine.tables.blocks import BLANK, PrivacyBlock, TableBlock, check_filled
 from sourdine.tables.draft import draft, read_types
+from sourdine.tables.specification import BLANK, PrivacyBlock, TableBlock, check_filled
 from sourdine.tables.statistics import BY_KIND
 
 

@@ -13,7 +13,7 @@ from sourdine.core.format import parse, written
 from sourdine.frames.csv.format import MULTILINE
 from sourdine.report.verdict import CheckOutcome, judge, wrong_of
 from sourdine.tables import Query, Specification, Table, find_bounds
-from sourdine.tables.record import Record
+from sourdine.tables.publication import Record
 from sourdine.tables.synthetic import synthesize
 from sourdine.testing import SeededBits
 

@@ -26,7 +26,7 @@ from sourdine.tables.quantiles import quantiles
 from sourdine.tables.release import _carry_out, check_release, check_source, release
 from sourdine.tables.series import TableSeries
 from sourdine.tables.synthetic import synthesis
-from sourdine.tables.synthetic.evaluation import evaluate_table
+from sourdine.tables.synthetic.synthesis import evaluate_table
 from sourdine.testing import SeededBits
 
 ROOT = Path(sourdine.__file__).parent
@@ -42,7 +42,7 @@ AT_THE_DOOR = {
     "tables/release.py check_source",
     "tables/release.py release",
     "tables/series/series.py publish",
-    "tables/synthetic/evaluation.py evaluate_table",
+    "tables/synthetic/synthesis.py evaluate_table",
     "tables/synthetic/synthesis.py carry_out",
     "tables/synthetic/synthesis.py check_source",
     "tables/synthetic/synthesis.py codes_by_part",
@@ -53,11 +53,11 @@ BEHIND_IT = {
     "tables/bounds.py _bounds_of": "called by release_bounds alone",
     "tables/release.py _answers": "called by _carry_out alone",
     "tables/release.py computing": "reads nothing",
-    "tables/scans.py exact_of": "called by _answers, and by audits of made-up tables",
-    "tables/series/closing.py _choose": "called by publish alone",
-    "tables/series/closing.py _close_period": "called by publish alone",
-    "tables/series/closing.py _draw": "called by publish alone",
-    "tables/series/closing.py _in_period": "called by publish alone",
+    "tables/release.py exact_of": "called by _answers, and by audits of made-up tables",
+    "tables/series/series.py _choose": "called by publish alone",
+    "tables/series/series.py _close_period": "called by publish alone",
+    "tables/series/series.py _draw": "called by publish alone",
+    "tables/series/series.py _in_period": "called by publish alone",
 }
 
 
@@ -142,7 +142,7 @@ CALLS: dict[str, Call] = {
     "tables/release.py release": lambda table, folder, book: release(_plan(), table, book, purpose="x"),
     "tables/release.py _carry_out": lambda table, folder, book: _carry_out(_plan(), table),
     "tables/series/series.py publish": lambda table, folder, book: _series(folder, book).publish(table, 1),
-    "tables/synthetic/evaluation.py evaluate_table": lambda table, folder, book: evaluate_table(
+    "tables/synthetic/synthesis.py evaluate_table": lambda table, folder, book: evaluate_table(
         _synthetic(), table, PEOPLE.source
     ),
     "tables/synthetic/synthesis.py carry_out": lambda table, folder, book: synthesis.carry_out(

@@ -23,10 +23,9 @@ from sourdine.frames.keys import Keys
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.report.pages.release import release_page
 from sourdine.tables import ReleasePlan, Specification, Table, forecasts, rehearse
-from sourdine.tables.record import Record
-from sourdine.tables.release import _carry_out
-from sourdine.tables.scans import exact_of, keyed, scans
-from sourdine.tables.statistics.partitions import Partitions
+from sourdine.tables.publication import Record
+from sourdine.tables.release import _carry_out, exact_of, keyed, scans
+from sourdine.tables.statistics.keys import Partitions
 from sourdine.testing import SeededBits
 from tests.errors import refusal_of
 from tests.frames.every_engine import ENGINES, FEW

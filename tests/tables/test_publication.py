@@ -15,8 +15,7 @@ from sourdine.core import display as view
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.tables import Count, Mean, Specification, TableRelease, rehearse
 from sourdine.tables.origin import FRAME
-from sourdine.tables.publication import Publication, specification_of
-from sourdine.tables.record import Record
+from sourdine.tables.publication import Publication, Record, specification_of
 from tests.random_plans import FORMS, random_plan
 
 PEOPLE = pa.table({"sex": ["f", "m"] * 200, "pay": [25.0, 75.0] * 200})

@@ -30,7 +30,7 @@ from sourdine.tables import (
     rehearse,
     write_answers,
 )
-from sourdine.tables.measurements.measurement import ColumnMeasurement, PlannedMeasurement
+from sourdine.tables.measurement import ColumnMeasurement, PlannedMeasurement
 from sourdine.tables.privacy import NoiseChoice
 from sourdine.tables.quantiles import METHODS, InverseSensitivity, QuantileMethod
 from sourdine.tables.release import _carry_out

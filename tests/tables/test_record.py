@@ -11,7 +11,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import open_source
 from sourdine.tables import Specification, rehearse
-from sourdine.tables.record import Record
+from sourdine.tables.publication import Record
 from sourdine.tables.release import release
 
 BLOCKS = {

@@ -18,7 +18,7 @@ from sourdine.frames import PrivacyUnit, Schema, Source, open_source, ranks
 from sourdine.frames.csv.format import TextFormat
 from sourdine.frames.rank_counts import SeparateRanks
 from sourdine.tables import Privacy, Query, ReleasePlan, Table
-from sourdine.tables.measurements.measurement import ColumnMeasurement
+from sourdine.tables.measurement import ColumnMeasurement
 from sourdine.tables.quantiles.tree import BinTree, TreeWalk, quantiles
 from sourdine.tables.release import release
 from sourdine.testing import SeededBits

@@ -20,7 +20,7 @@ from sourdine.frames import rank_counts as levels_module
 from sourdine.frames.engines.spark import InSpark
 from sourdine.tables import Table
 from sourdine.tables.release import _carry_out
-from sourdine.tables.statistics.order import TreeCounts
+from sourdine.tables.statistics.quantiles import TreeCounts
 from sourdine.testing import SeededBits
 from tests.frames.every_engine import ENGINES
 

@@ -14,8 +14,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit, Totals
 from sourdine.mechanisms import TopK
 from sourdine.tables import Table, forecasts
-from sourdine.tables.release import _carry_out
-from sourdine.tables.scans import exact_of, scans
+from sourdine.tables.release import _carry_out, exact_of, scans
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit
 

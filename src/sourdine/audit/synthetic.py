@@ -21,8 +21,7 @@ from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.schema import PrivacyUnit, Schema
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.synthetic import SyntheticBlock, SyntheticPlan
-from sourdine.tables.synthetic.pairs import Codes
-from sourdine.tables.synthetic.part import PartMeasurement
+from sourdine.tables.synthetic.measure import Codes, PartMeasurement
 from sourdine.tables.synthetic.synthesis import measure_one, model_of
 
 LEAST_RUNS, MOST_RUNS = 1000, 10**6

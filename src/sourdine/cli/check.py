@@ -20,7 +20,7 @@ def check(
     Examples: sourdine check people.toml · sourdine check people.toml --json
     """
     from sourdine.tables import Specification
-    from sourdine.tables.quality.exact import OUTSIDE, exact_quality, mark_checked
+    from sourdine.tables.quality import OUTSIDE, exact_quality, mark_checked
     from sourdine.tables.query import columns_of
 
     specification = Specification.load(spec)

@@ -33,8 +33,8 @@ def init(
 
     Examples: sourdine init people.csv -o people.toml · sourdine init visits.csv --names 'day,person,cost'
     """
-    from sourdine.tables.blocks import BLANK
     from sourdine.tables.draft import draft, read_types
+    from sourdine.tables.specification import BLANK
 
     spec = Path(f"{table.stem}.toml") if output is None else output
     show.check_place(spec)

@@ -233,7 +233,7 @@ def print_plan(plan: "ReleasePlan", reached: str = "") -> None:
     """The errors of every answer, and what was chosen for them."""
     from sourdine.tables import forecasts
     from sourdine.tables.forecast import advice, quality_forecast
-    from sourdine.tables.quality.exact import CHECKED_WORDS
+    from sourdine.tables.quality import CHECKED_WORDS
 
     last = quality_forecast(plan)
     show.say(f"A plan at {plan.guarantee.words}{show.one_line(reached)}. No record was read, nothing spent.")

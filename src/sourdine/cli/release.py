@@ -75,8 +75,7 @@ def publish(
 ) -> "PublishedRelease":
     """Carry out a specification: everything is checked, then paid, then computed, then written at once."""
     from sourdine.tables import Specification
-    from sourdine.tables.publication import Publication
-    from sourdine.tables.record import Record
+    from sourdine.tables.publication import Publication, Record
     from sourdine.tables.release import release as carry_out
     from sourdine.tables.table import described
 
@@ -122,7 +121,7 @@ def _whole(folder: Path) -> str:
 
 def print_quality(release: "TableRelease") -> None:
     """How many records did not fit what was declared, and what noise does not explain."""
-    from sourdine.tables.quality.private import ADVICE, told_rows
+    from sourdine.tables.quality import ADVICE, told_rows
 
     if release.quality is None:
         return
@@ -201,7 +200,7 @@ def report(
     """
     from sourdine.accounting.certificate import Certificate, digest
     from sourdine.report.pages.release import release_page
-    from sourdine.tables.record import Record
+    from sourdine.tables.publication import Record
 
     place = folder / REPORT if output is None else output
     record = Record.from_json(_read(folder, RECORD))

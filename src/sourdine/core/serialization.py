@@ -316,7 +316,7 @@ TABLE: dict[str, str] = {
     "word-tree/1": "sourdine.local.words.tree:WordTree",
     "inverse-sensitivity/1": "sourdine.tables.quantiles.inverse:InverseSensitivity",
     "joint-exponential/1": "sourdine.tables.quantiles.joint:JointExponential",
-    "naive-laplace/1": "sourdine.tables.quantiles.naive:NaiveLaplace",
+    "naive-laplace/1": "sourdine.tables.quantiles.histogram:NaiveLaplace",
     "recursive-quantiles/1": "sourdine.tables.quantiles.recursive:RecursiveQuantiles",
     "threshold-histogram/1": "sourdine.tables.quantiles.histogram:ThresholdHistogram",
     "fixed-size/1": "sourdine.accounting.subsampling.samplers:FixedSize",

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sourdine.report.view import TextTable
-from sourdine.tables.answers.answer import ALL
-from sourdine.tables.crosstabs import Crosstab
-from sourdine.tables.crosstabs.cell import CellText
-from sourdine.tables.crosstabs.files import key_text
+from sourdine.tables.answers import ALL
+from sourdine.tables.crosstab import CellText, Crosstab, key_text
 
 IN_FILE = "in the file of answers"
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from sourdine.core.format import endless
 from sourdine.frames.keys import Combination
 from sourdine.tables import Answer, Answers
-from sourdine.tables.answers.answer import ALL, NO_INTERVAL, readable
-from sourdine.tables.crosstabs.cell import CellText, cell_text
+from sourdine.tables.answers import ALL, NO_INTERVAL, readable
+from sourdine.tables.crosstab import CellText, cell_text
 from sourdine.tables.statistics import Chart, Scale, style_of
 
 MOST_CELLS = 1 << 12  # values that a page looks at one by one

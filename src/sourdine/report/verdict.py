@@ -25,10 +25,10 @@ from sourdine.core.text import tame
 from sourdine.frames.schema import PrivacyUnit
 from sourdine.report.view import Page
 from sourdine.tables import ReleasePlan
-from sourdine.tables.measurements.measurement import plural
+from sourdine.tables.measurement import plural
 from sourdine.tables.plan import CHECKED, DECLARATIONS
-from sourdine.tables.quality.exact import CHECKED_WORDS
-from sourdine.tables.record import NAME, Record, other_payment
+from sourdine.tables.publication import NAME, Record, other_payment
+from sourdine.tables.quality import CHECKED_WORDS
 
 _DELTA = 1e-5  # the largest that is not asked about, however few records there are
 _MOST_WORDS = 3  # discrepancies that are told one by one

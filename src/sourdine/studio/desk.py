@@ -20,7 +20,7 @@ from sourdine.studio.folder import Folder, TableHeader, read_header
 from sourdine.studio.review import Review, review
 from sourdine.tables import Specification
 from sourdine.tables.draft import draft
-from sourdine.tables.quality.exact import ExactQuality, mark_checked
+from sourdine.tables.quality import ExactQuality, mark_checked
 from sourdine.tables.release import Watch
 
 Publish = Callable[[Specification, Path, Watch], object]  # pays for a release, and writes its folder

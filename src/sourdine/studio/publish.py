@@ -32,9 +32,9 @@ from sourdine.studio.reports import verdict_on
 from sourdine.studio.review import read_number
 from sourdine.studio.steps import ledger_is_there
 from sourdine.tables import ReleasePlan, Specification
-from sourdine.tables.crosstabs import adds_up
+from sourdine.tables.crosstab import adds_up
 from sourdine.tables.payment import check_ledger
-from sourdine.tables.record import Record
+from sourdine.tables.publication import Record
 from sourdine.tables.release import check_release
 from sourdine.tables.synthetic.plan import SyntheticPlan
 from sourdine.tables.synthetic.synthesis import LIMITS, PURPOSE

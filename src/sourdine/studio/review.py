@@ -22,11 +22,10 @@ from sourdine.frames.joins import Join, read_joins
 from sourdine.frames.schema import PrivacyUnit, Schema
 from sourdine.studio.draft import pointer_of
 from sourdine.studio.folder import Folder
-from sourdine.tables.blocks import BLANK, PrivacyBlock, TableBlock
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
-from sourdine.tables.specification import Specification
+from sourdine.tables.specification import BLANK, PrivacyBlock, Specification, TableBlock
 from sourdine.tables.statistics.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
 
 STEPS = ("table", "people", "columns", "questions", "budget", "check", "release", "result", "synthetic")

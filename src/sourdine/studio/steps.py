@@ -31,15 +31,13 @@ from sourdine.studio.draft import block_text
 from sourdine.studio.review import TYPES, Message, Suggestion, shown, suggest
 from sourdine.tables import Answer, Forecast, ReleasePlan, Specification, rehearse
 from sourdine.tables.bounds import bounds_purpose
-from sourdine.tables.comparison.show import EVERYTHING
 from sourdine.tables.forecast import advice, forecasts, quality_forecast
-from sourdine.tables.measurements.measurement import plural
-from sourdine.tables.quality.exact import NOTICE, OUTSIDE, exact_quality
-from sourdine.tables.quality.private import told_rows
+from sourdine.tables.measurement import plural
+from sourdine.tables.quality import NOTICE, OUTSIDE, exact_quality, told_rows
 from sourdine.tables.quality_release import PURPOSE, QualityPlan, release_quality
 from sourdine.tables.query import columns_of
-from sourdine.tables.release import computing
-from sourdine.tables.scans import exact_of
+from sourdine.tables.release import computing, exact_of
+from sourdine.tables.shown_rows import EVERYTHING
 from sourdine.tables.statistics import BY_KIND
 
 SMALLEST, LARGEST = 0.01, 20.0  # of the slider

@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 from sourdine.core.lazy import late
 
 if TYPE_CHECKING:
-    from sourdine.tables.answers.answer import Answer, Answers, write_answers
+    from sourdine.tables.answers import Answer, Answers, write_answers
     from sourdine.tables.bounds import BoundsPlan, FoundBounds, find_bounds
-    from sourdine.tables.crosstabs import Crosstab
+    from sourdine.tables.crosstab import Crosstab
     from sourdine.tables.forecast import Forecast, epsilon_for, forecasts
     from sourdine.tables.plan import ReleasePlan
     from sourdine.tables.privacy import Privacy
-    from sourdine.tables.quality.exact import ExactQuality
-    from sourdine.tables.quality.private import DataQuality
+    from sourdine.tables.quality import DataQuality, ExactQuality
     from sourdine.tables.query import Query
     from sourdine.tables.release import TableRelease
     from sourdine.tables.specification import Specification
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from sourdine.tables.table import Table, rehearse
 
 _HOMES = {
-    "answers.answer": (
+    "answers": (
         "Answer",
         "Answers",
         "write_answers",
@@ -43,7 +42,7 @@ _HOMES = {
         "FoundBounds",
         "find_bounds",
     ),
-    "crosstabs": ("Crosstab",),
+    "crosstab": ("Crosstab",),
     "forecast": (
         "Forecast",
         "epsilon_for",
@@ -51,8 +50,10 @@ _HOMES = {
     ),
     "plan": ("ReleasePlan",),
     "privacy": ("Privacy",),
-    "quality.exact": ("ExactQuality",),
-    "quality.private": ("DataQuality",),
+    "quality": (
+        "ExactQuality",
+        "DataQuality",
+    ),
     "query": ("Query",),
     "release": ("TableRelease",),
     "specification": ("Specification",),

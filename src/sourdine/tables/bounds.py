@@ -26,11 +26,10 @@ from sourdine.frames.expressions.tree import decimal
 from sourdine.frames.rank_counts import CountedValues, NumberLadder, ranks
 from sourdine.frames.schema import PrivacyUnit, Real, Schema
 from sourdine.frames.source import AS_IT_IS, Source, open_source
-from sourdine.tables.blocks import check_filled, read_blocks
-from sourdine.tables.measurements.measurement import EACH_RECORD
+from sourdine.tables.measurement import EACH_RECORD
 from sourdine.tables.payment import admit, paid, read_again
 from sourdine.tables.quantiles.histogram import ThresholdHistogram
-from sourdine.tables.specification import NO_QUERIES, Specification
+from sourdine.tables.specification import NO_QUERIES, Specification, check_filled, read_blocks
 
 Kind = Literal["integer", "real"]
 _HIDDEN = Fraction(1, 5)  # of the records, from which on bounds are not worth their price

@@ -12,8 +12,8 @@ from fractions import Fraction
 from sourdine.core.distance import root_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.mechanisms import Gaussian, Laplace, PartitionThreshold
-from sourdine.tables.answers.noise import like_noises
-from sourdine.tables.measurements.measurement import PlannedMeasurement
+from sourdine.tables.intervals import like_noises
+from sourdine.tables.measurement import PlannedMeasurement
 from sourdine.tables.privacy import NoiseChoice, Privacy
 from sourdine.tables.quantiles.method import QuantileMethod
 

@@ -9,9 +9,9 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import either
 from sourdine.frames.quality import all_cells
 from sourdine.mechanisms import PartitionThreshold
-from sourdine.tables.measurements.measurement import PlannedMeasurement, expect
+from sourdine.tables.measurement import PlannedMeasurement, expect
 from sourdine.tables.plan import ReleasePlan
-from sourdine.tables.quality.private import USELESS, smallest_share
+from sourdine.tables.quality import USELESS, smallest_share
 from sourdine.tables.query import columns_of
 from sourdine.tables.statistics.base import BY_SIZE, short
 

@@ -19,25 +19,25 @@ from sourdine.frames.quality import all_cells
 from sourdine.frames.schema import DERIVED, PrivacyUnit, Schema, kind_of
 from sourdine.frames.times import zone_data_version
 from sourdine.mechanisms import PartitionThreshold
-from sourdine.tables.answers.row_intervals import SelectedIntervals
-from sourdine.tables.answers.selection import LinearNoise
-from sourdine.tables.comparison.declared import is_positive
-from sourdine.tables.comparison.selection import selected_intervals
+from sourdine.tables.compare import is_positive
 from sourdine.tables.composition import Composition, nearest
-from sourdine.tables.measurements.group_sums import GroupSums
-from sourdine.tables.measurements.measurement import (
+from sourdine.tables.intervals import LinearNoise
+from sourdine.tables.measurement import (
     EACH_RECORD,
     Context,
+    GroupSums,
     Measurement,
     PlannedMeasurement,
     expect,
 )
 from sourdine.tables.privacy import Allotment, NoiseChoice, Privacy
-from sourdine.tables.quality.private import Quality, quality_share
+from sourdine.tables.quality import Quality, quality_share
 from sourdine.tables.query import Query, columns_of, with_expressions
+from sourdine.tables.row_selection import SelectedIntervals
+from sourdine.tables.selected_rows import selected_intervals
 from sourdine.tables.statistics import Statistic
 from sourdine.tables.statistics.base import Single
-from sourdine.tables.statistics.partitions import Partitions
+from sourdine.tables.statistics.keys import Partitions
 
 if TYPE_CHECKING:
     from sourdine.tables.forecast import Forecast

@@ -13,11 +13,11 @@ from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.quality import all_cells
 from sourdine.frames.schema import PrivacyUnit
 from sourdine.frames.source import Source
-from sourdine.tables.measurements.measurement import PlannedMeasurement
+from sourdine.tables.measurement import PlannedMeasurement
 from sourdine.tables.payment import DeclaredTable, check_given, paid, read_again
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Allotment, Privacy
-from sourdine.tables.quality.private import DataQuality, Quality, data_quality, smallest_share
+from sourdine.tables.quality import DataQuality, Quality, data_quality, smallest_share
 from sourdine.tables.query import columns_of
 from sourdine.tables.release import check_source
 

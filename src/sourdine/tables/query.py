@@ -14,13 +14,12 @@ from sourdine.frames.declared import Declared, by_hand, declare, known_arguments
 from sourdine.frames.expressions import ColumnValue, Expression, ExpressionField, read_expression
 from sourdine.frames.expressions.tree import decimal
 from sourdine.frames.schema import Schema
-from sourdine.tables.comparison.declared import QuerySteps
-from sourdine.tables.comparison.show import EVERYTHING, Show
-from sourdine.tables.comparison.steps import STEPS, AnswerStep, long_step
+from sourdine.tables.compare import STEPS, AnswerStep, QuerySteps, long_step
 from sourdine.tables.condition import check_column, check_condition, read_where
-from sourdine.tables.measurements.measurement import Measurement, Scope
+from sourdine.tables.measurement import Measurement, Scope
+from sourdine.tables.shown_rows import EVERYTHING, Show
 from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic
-from sourdine.tables.statistics.partitions import Partitions
+from sourdine.tables.statistics.keys import Partitions
 
 _MOST_WEIGHT = 10**6
 _OTHER_NAMES = {name: kind for kind, each in BY_KIND.items() for name in each.other_names}

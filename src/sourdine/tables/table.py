@@ -25,11 +25,11 @@ from sourdine.tables.origin import TableOrigin
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger
-    from sourdine.tables.asking import Columns, TableQuestion
     from sourdine.tables.bounds import FoundBounds
+    from sourdine.tables.builder import Columns, TableQuestion
     from sourdine.tables.plan import ReleasePlan
     from sourdine.tables.privacy import NoiseChoice
-    from sourdine.tables.quality.exact import ExactQuality
+    from sourdine.tables.quality import ExactQuality
     from sourdine.tables.query import Query, QuerySource
     from sourdine.tables.release import TableRelease
     from sourdine.tables.series import SeriesBlock, SeriesPlan
@@ -117,7 +117,7 @@ class Table(Viewable):
         whose.check_columns(self.source.engine.names)
 
     def __repr__(self) -> str:
-        from sourdine.tables.measurements.measurement import plural
+        from sourdine.tables.measurement import plural
 
         size = "" if self.size is None else f", about {self.size:,} records"
         columns = ", ".join(self.schema.columns)
@@ -128,7 +128,7 @@ class Table(Viewable):
     @property
     def c(self) -> "Columns":
         """The declared columns, to ask about: an editor completes their names and what can be asked."""
-        from sourdine.tables.asking import Columns
+        from sourdine.tables.builder import Columns
 
         return Columns(self.schema)
 
@@ -142,7 +142,7 @@ class Table(Viewable):
         >>> people.ask("grown").where(people.c.age >= 18).get(Count(), people.c.age.mean())
         <Question 'grown' where age >= 18; nothing is read or spent>
         """
-        from sourdine.tables.asking import TableQuestion
+        from sourdine.tables.builder import TableQuestion
 
         return TableQuestion(name=name, schema=self.schema)
 
@@ -214,7 +214,7 @@ class Table(Viewable):
         it with `TableSeries.start`; its one charge protects each unit over all periods.
         """
         from sourdine.tables.privacy import Privacy
-        from sourdine.tables.series.declared import SeriesBlock
+        from sourdine.tables.series.declaration import SeriesBlock
         from sourdine.tables.series.plan import SeriesPlan
 
         return SeriesPlan(
@@ -344,7 +344,7 @@ class Table(Viewable):
         more accurate at no cost.
         """
         from sourdine.tables.synthetic import synthesize
-        from sourdine.tables.synthetic.published import prior_tables
+        from sourdine.tables.synthetic.model import prior_tables
 
         plan = self.synthetic_plan(
             epsilon=epsilon,
@@ -369,7 +369,7 @@ class Table(Viewable):
         its declarations were checked. What is declared otherwise after reading them is outside the guarantee,
         and a table that is declared anew must be marked `checked`.
         """
-        from sourdine.tables.quality.exact import exact_quality
+        from sourdine.tables.quality import exact_quality
 
         object.__setattr__(self, "checked", True)
         return exact_quality(self.source, tuple(self.schema.base.columns), self.unit)

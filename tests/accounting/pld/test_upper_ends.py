@@ -28,7 +28,7 @@ from sourdine.core.distributions import AtomLaw, pure_law
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Mechanism
 from sourdine.mechanisms import Gaussian, Laplace
-from sourdine.tables.measurements.measurement import moved
+from sourdine.tables.measurement import moved
 from tests.accounting.profiles import hockey_stick, least_epsilon
 
 REPLACE = Neighbours.REPLACE

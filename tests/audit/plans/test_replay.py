@@ -11,7 +11,7 @@ from sourdine.audit.plans.engines import ENGINES
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit, Schema
 from sourdine.tables import Privacy, Query, ReleasePlan, Specification
-from sourdine.tables.measurements.group_sums import RecordCounts
+from sourdine.tables.measurement import RecordCounts
 from sourdine.tables.statistics import Count
 from tests.faults import FAULTS
 from tests.faults.cases import (

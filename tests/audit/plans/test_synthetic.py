@@ -9,7 +9,7 @@ from sourdine.frames import PrivacyUnit, Schema
 from sourdine.frames import quality as codes
 from sourdine.tables import Privacy
 from sourdine.tables.synthetic import SyntheticBlock, SyntheticPlan
-from sourdine.tables.synthetic.tree import score
+from sourdine.tables.synthetic.measure import score
 from sourdine.testing import SeededBits
 from tests.tables.synthetic.case import COLUMNS
 

@@ -8,7 +8,7 @@ from sourdine.frames.keys import Keys
 from sourdine.report.charts.answers import draw_groups
 from sourdine.report.finding import cells_of
 from sourdine.tables import Answer
-from sourdine.tables.answers.estimate import GroupEstimate
+from sourdine.tables.intervals import GroupEstimate
 from tests.report.test_finding import answer
 
 

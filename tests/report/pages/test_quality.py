@@ -4,7 +4,7 @@ from sourdine.frames import PrivacyUnit, Schema
 from sourdine.mechanisms import Laplace
 from sourdine.report.pages.release import misfit_section, quality_section
 from sourdine.tables import DataQuality
-from sourdine.tables.quality.private import data_quality
+from sourdine.tables.quality import data_quality
 
 
 def quality(odd: float, *columns: str) -> DataQuality:

@@ -21,9 +21,9 @@ from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding
 from sourdine.report.pages.release import methods_section, release_page
 from sourdine.tables import Answer, Specification
-from sourdine.tables.answers.estimate import GroupEstimate
+from sourdine.tables.intervals import GroupEstimate
+from sourdine.tables.publication import Record
 from sourdine.tables.query import columns_of
-from sourdine.tables.record import Record
 from sourdine.tables.release import release
 from sourdine.testing import SeededBits
 

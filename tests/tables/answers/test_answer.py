@@ -17,7 +17,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.keys import Keys
 from sourdine.report.finding import show
 from sourdine.tables import Answer, Answers, Table, write_answers
-from sourdine.tables.answers.estimate import GroupEstimate
+from sourdine.tables.intervals import GroupEstimate
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 

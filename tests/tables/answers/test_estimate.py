@@ -9,8 +9,8 @@ from scipy.stats import binom
 
 from sourdine.mechanisms import Laplace
 from sourdine.tables import Answer
-from sourdine.tables.answers.answer import ALL
-from sourdine.tables.answers.estimate import Noisy
+from sourdine.tables.answers import ALL
+from sourdine.tables.intervals import Noisy
 from tests.statistics import ALARM
 from tests.tables.alike import ASKS, PLACES, answers, plan_of, table_of, truths
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sourdine.mechanisms import Gaussian, Laplace
-from sourdine.tables.answers.noise import half_width, like_terms
+from sourdine.tables.intervals import half_width, like_terms
 
 
 def law(scale: float) -> NDArray[np.float64]:

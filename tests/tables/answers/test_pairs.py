@@ -9,8 +9,8 @@ from scipy.stats import binom
 
 from sourdine.core.mechanism import Mechanism
 from sourdine.mechanisms import Gaussian, Laplace
-from sourdine.tables.answers.estimate import GroupEstimate, Noisy
-from sourdine.tables.answers.pairs import NoisyPairs
+from sourdine.tables.intervals import GroupEstimate, Noisy
+from sourdine.tables.statistics.pairs import NoisyPairs
 from tests.statistics import ALARM
 
 WIDTH = 1000

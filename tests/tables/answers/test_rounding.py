@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sourdine.tables.answers.rounding import rounded_row, rounded_rows
+from sourdine.tables.intervals import rounded_row, rounded_rows
 
 
 def by_itself(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ import pytest
 from sourdine.core.text import csv_text, inert
 from sourdine.frames.keys import TEXT, Cell, Keys
 from sourdine.tables import Answer, Answers, write_answers
-from sourdine.tables.answers.estimate import GroupEstimate
+from sourdine.tables.intervals import GroupEstimate
 
 LARGEST = sys.float_info.max
 

@@ -10,8 +10,8 @@ import pytest
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.keys import Keys
 from sourdine.tables import Answer, Answers, write_answers
-from sourdine.tables.answers.estimate import GroupEstimate
-from sourdine.tables.answers.workbook import write_answer_book
+from sourdine.tables.answers import write_answer_book
+from sourdine.tables.intervals import GroupEstimate
 
 
 def answers() -> Answers:
@@ -57,7 +57,7 @@ def test_what_does_not_fit_a_sheet_is_on_the_next(tmp_path: Path) -> None:
 
 
 def test_without_openpyxl_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sourdine.tables.answers.workbook.find_spec", lambda name: None)
+    monkeypatch.setattr("sourdine.tables.answers.find_spec", lambda name: None)
     with pytest.raises(InvalidParameter, match=r"pip install .*openpyxl"):
         write_answers(answers(), tmp_path / "answers.xlsx")
     assert not (tmp_path / "answers.xlsx").exists()

@@ -17,7 +17,7 @@ import pytest
 import sourdine as sd
 from sourdine import statistics as st
 from sourdine.tables import Answer
-from sourdine.tables.asking import TableQuestion
+from sourdine.tables.builder import TableQuestion
 from sourdine.tables.release import _carry_out
 from sourdine.tables.sql import SqlQuestion
 from sourdine.testing import SeededBits

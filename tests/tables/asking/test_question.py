@@ -10,7 +10,7 @@ import pytest
 import sourdine as sd
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables import Query
-from sourdine.tables.asking import case
+from sourdine.tables.builder import case
 from sourdine.tables.statistics import Count, Quantiles, Regression, Units
 
 PEOPLE = sd.Table(

@@ -8,8 +8,7 @@ from scipy.stats import binom
 import sourdine as sd
 from sourdine.frames.keys import Keys
 from sourdine.tables import Answer
-from sourdine.tables.answers.estimate import GroupEstimate
-from sourdine.tables.comparison.steps import (
+from sourdine.tables.compare import (
     AnswerChange,
     AnswerDifference,
     AnswerFormula,
@@ -17,6 +16,7 @@ from sourdine.tables.comparison.steps import (
     AnswerStep,
     compared,
 )
+from sourdine.tables.intervals import GroupEstimate
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 

@@ -5,7 +5,7 @@ import pytest
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema
 from sourdine.tables import Query
-from sourdine.tables.comparison.steps import (
+from sourdine.tables.compare import (
     AnswerChange,
     AnswerDifference,
     AnswerFormula,

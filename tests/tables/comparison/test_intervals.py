@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from sourdine.tables.answers.estimate import GroupEstimate
-from sourdine.tables.comparison.intervals import difference, ratio, share, total
+from sourdine.tables.compare import difference, ratio, share, total
+from sourdine.tables.intervals import GroupEstimate
 from tests.statistics import ALARM
 
 RUNS = 20_000

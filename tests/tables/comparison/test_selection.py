@@ -15,9 +15,8 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables import Query, TableRelease
-from sourdine.tables.answers.noise import half_width
-from sourdine.tables.answers.selection import LinearNoise, interval_above
-from sourdine.tables.record import Record
+from sourdine.tables.intervals import LinearNoise, half_width, interval_above
+from sourdine.tables.publication import Record
 from sourdine.tables.synthetic import from_release
 from sourdine.testing import SeededBits
 

@@ -6,8 +6,8 @@ import pytest
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.keys import Keys
 from sourdine.tables import Answer
-from sourdine.tables.answers.estimate import GroupEstimate
-from sourdine.tables.comparison.show import EVERYTHING, RowFilter, RowOrder, Show
+from sourdine.tables.intervals import GroupEstimate
+from sourdine.tables.shown_rows import EVERYTHING, RowFilter, RowOrder, Show
 
 
 def answer(label: str, values: list[float]) -> Answer:

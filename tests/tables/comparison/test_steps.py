@@ -9,9 +9,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema
 from sourdine.frames.keys import Keys
 from sourdine.tables import Answer, Query
-from sourdine.tables.answers.estimate import GroupEstimate
-from sourdine.tables.comparison.intervals import difference, ratio
-from sourdine.tables.comparison.steps import (
+from sourdine.tables.compare import (
     BY_STEP,
     AnswerChange,
     AnswerDifference,
@@ -20,7 +18,10 @@ from sourdine.tables.comparison.steps import (
     AnswerShare,
     AnswerStep,
     compared,
+    difference,
+    ratio,
 )
+from sourdine.tables.intervals import GroupEstimate
 from sourdine.tables.statistics import COMPUTED, Count, Mean, Sum, Units
 
 

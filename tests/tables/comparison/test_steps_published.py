@@ -10,7 +10,7 @@ import sourdine as sd
 from sourdine.core.format import endless
 from sourdine.report.pages.release import release_page
 from sourdine.tables import Specification
-from sourdine.tables.record import Record
+from sourdine.tables.publication import Record
 from sourdine.tables.release import release
 
 COLUMNS = {

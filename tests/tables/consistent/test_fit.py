@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sourdine.tables.consistent.crossed import Crossed
-from sourdine.tables.consistent.fit import Axes, disjoint, moved_to
-from sourdine.tables.consistent.whole import kept_to
+from sourdine.tables.consistent import Axes, Crossed, disjoint, kept_to, moved_to
 
 Floats = NDArray[np.float64]
 CELLS = (0, 1, 2)

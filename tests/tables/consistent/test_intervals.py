@@ -14,9 +14,8 @@ from sourdine.core.mechanism import Mechanism
 from sourdine.frames import PrivacyUnit
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables import Table, forecasts, rehearse
-from sourdine.tables.answers.estimate import Noisy
-from sourdine.tables.answers.noise import worst_noises
-from sourdine.tables.consistent.structure import agreed
+from sourdine.tables.consistent import agreed
+from sourdine.tables.intervals import Noisy, worst_noises
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM
@@ -183,7 +182,7 @@ def test_what_cannot_add_up_is_refused(ask: dict[str, Any], said: str) -> None:
 @pytest.mark.slow
 def test_a_million_cells() -> None:
     """100 x 100 x 100 cells and their default margins add up."""
-    from sourdine.tables.consistent.crossed import Crossed
+    from sourdine.tables.consistent import Crossed
 
     held = Crossed((100, 100, 100), ((0, 1, 2), (), (0,), (1,), (2,)))
     random = np.random.default_rng(1)

@@ -6,9 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sourdine.tables.consistent.crossed import Crossed
-from sourdine.tables.consistent.nested import Nested
-from sourdine.tables.consistent.whole import diffused, shared_out
+from sourdine.tables.consistent import Crossed, Nested, diffused, shared_out
 
 Structure = Crossed | Nested
 _RANDOM = np.random.default_rng(11)

@@ -6,7 +6,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as some
 
-from sourdine.tables.crosstabs.cell import cell_text
+from sourdine.tables.crosstab import cell_text
 
 NUMBERS = some.floats(-1e12, 1e12)
 

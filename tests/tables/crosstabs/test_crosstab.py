@@ -13,11 +13,11 @@ from sourdine import statistics as st
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.keys import Keys
 from sourdine.tables import Answer, TableRelease
-from sourdine.tables.answers.answer import ALL
-from sourdine.tables.answers.estimate import GroupEstimate
-from sourdine.tables.comparison.show import RowOrder, Show
-from sourdine.tables.crosstabs import CrosstabSums, crosstab_of
+from sourdine.tables.answers import ALL
+from sourdine.tables.crosstab import CrosstabSums, crosstab_of
+from sourdine.tables.intervals import GroupEstimate
 from sourdine.tables.release import _carry_out
+from sourdine.tables.shown_rows import RowOrder, Show
 from sourdine.testing import SeededBits
 
 REGIONS = ["north", "south", "east"]

@@ -12,8 +12,8 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.text import as_written
 from sourdine.frames.keys import Keys
 from sourdine.tables import Answer
-from sourdine.tables.answers.estimate import GroupEstimate
-from sourdine.tables.crosstabs import Crosstab, crosstab_of
+from sourdine.tables.crosstab import Crosstab, crosstab_of
+from sourdine.tables.intervals import GroupEstimate
 
 ODD = ["=1+1", "a|b*c*", "<script>\x1b", "@x"]
 VALUE = np.array([0.5, 0.25, 0.125, 0.75, 1.0, 0.0, 0.54361, 0.3])

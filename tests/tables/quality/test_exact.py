@@ -15,7 +15,7 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import PrivacyUnit, Schema, open_source
 from sourdine.frames.quality import CellState
 from sourdine.tables import Table
-from sourdine.tables.quality.exact import NOTICE, exact_quality, mark_checked, with_mark
+from sourdine.tables.quality import NOTICE, exact_quality, mark_checked, with_mark
 
 SPEC = """\
 # the register

@@ -19,10 +19,9 @@ from sourdine.frames.quality import CellState, all_cells
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables import DataQuality, Privacy, Query, ReleasePlan, Table, forecasts, rehearse
 from sourdine.tables.forecast import advice, quality_forecast, smallest_seen
-from sourdine.tables.quality.private import _IS, QUERY, READ, Quality, data_quality
+from sourdine.tables.quality import _IS, QUERY, READ, Quality, data_quality
 from sourdine.tables.query import columns_of
-from sourdine.tables.release import _carry_out, _quality
-from sourdine.tables.scans import exact_of
+from sourdine.tables.release import _carry_out, _quality, exact_of
 from sourdine.testing import SeededBits
 from tests.tables.exact import exact_numbers
 

@@ -10,9 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.tables.quantiles.chains import Chains, Stretches
-from sourdine.tables.quantiles.float_sums import FloatSums, draw_chains
-from sourdine.tables.quantiles.log_sums import LogSums, log_running_sum, log_sum, sliding
+from sourdine.tables.quantiles.joint import (
+    Chains,
+    FloatSums,
+    LogSums,
+    Stretches,
+    draw_chains,
+    log_running_sum,
+    log_sum,
+    sliding,
+)
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit
 

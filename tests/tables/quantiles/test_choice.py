@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables.quantiles import METHODS, QuantileMethod
-from sourdine.tables.quantiles.choice import AUTO, TREE, Allowance, Tuning, chosen
+from sourdine.tables.quantiles.api import AUTO, TREE, Allowance, Tuning, chosen
 from sourdine.tables.quantiles.tree import BinTree
-from sourdine.tables.statistics.order import MethodName
+from sourdine.tables.statistics.quantiles import MethodName
 from tests.errors import refusal_of
 
 REPLACE, ADD_REMOVE = Neighbours.REPLACE, Neighbours.ADD_REMOVE

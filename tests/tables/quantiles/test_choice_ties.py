@@ -12,9 +12,9 @@ from sourdine.core.distance import Neighbours
 from sourdine.frames.rank_counts import SortedPlaces
 from sourdine.tables import Table, forecasts
 from sourdine.tables.quantiles import METHODS, JointExponential, QuantileMethod, RecursiveQuantiles, quantiles
-from sourdine.tables.quantiles.choice import Allowance, chosen, named
+from sourdine.tables.quantiles.api import Allowance, chosen, named
 from sourdine.tables.release import _carry_out
-from sourdine.tables.statistics.order import TreeCounts
+from sourdine.tables.statistics.quantiles import TreeCounts
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM
 

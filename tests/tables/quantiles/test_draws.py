@@ -17,14 +17,15 @@ from sourdine.tables.quantiles import (
     QuantileMethod,
     RecursiveQuantiles,
     ThresholdHistogram,
-    jitter,
     joint,
 )
 from sourdine.tables.quantiles import inverse as inverse_file
+from sourdine.tables.quantiles import (
+    method as jitter,
+)
 from sourdine.tables.quantiles.inverse import draw_places
-from sourdine.tables.quantiles.jitter import Jittered
 from sourdine.tables.quantiles.joint import multisets
-from sourdine.tables.quantiles.method import Targets
+from sourdine.tables.quantiles.method import Jittered, Targets
 from sourdine.testing import SeededBits
 from tests.choice_laws import laplace_tail
 from tests.statistics import ALARM, fit

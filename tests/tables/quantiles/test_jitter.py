@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from sourdine.frames.rank_counts import SortedPlaces
-from sourdine.tables.quantiles import jitter
-from sourdine.tables.quantiles.jitter import FineRanks, Jittered, SetApart, fine_bits
+from sourdine.tables.quantiles import method as jitter
+from sourdine.tables.quantiles.method import FineRanks, Jittered, SetApart, fine_bits
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit
 

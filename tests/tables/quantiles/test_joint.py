@@ -9,10 +9,10 @@ from scipy.stats import chi2_contingency
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.frames.rank_counts import SeparateRanks, SortedPlaces
-from sourdine.tables.quantiles import JointExponential, jitter, joint
-from sourdine.tables.quantiles.chains import Chains, Stretches
-from sourdine.tables.quantiles.jitter import Jittered, JitteredGroups, SetApart
-from sourdine.tables.quantiles.log_sums import LogSums
+from sourdine.tables.quantiles import JointExponential, joint
+from sourdine.tables.quantiles import method as jitter
+from sourdine.tables.quantiles.joint import Chains, LogSums, Stretches
+from sourdine.tables.quantiles.method import Jittered, JitteredGroups, SetApart
 from sourdine.testing import SeededBits
 from tests.errors import refusal_of
 from tests.statistics import ALARM

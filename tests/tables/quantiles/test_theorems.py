@@ -13,18 +13,16 @@ from scipy.stats import beta, binom, laplace
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.rank_counts import SortedPlaces
 from sourdine.tables.quantiles import InverseSensitivity, ThresholdHistogram
-from sourdine.tables.quantiles.histogram_bounds import (
+from sourdine.tables.quantiles.theorems import (
     histogram_error,
     histogram_on_normal,
     histogram_rate,
     histogram_tail,
-    least_size,
-)
-from sourdine.tables.quantiles.inverse_bounds import (
     inverse_error,
     inverse_tail,
     inverse_tail_of_sample,
     inverse_tail_on_uniform,
+    least_size,
 )
 from sourdine.testing import SeededBits
 

@@ -9,7 +9,7 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables.series import SeriesCalendar
-from sourdine.tables.series.calendar import check_over
+from sourdine.tables.series.declaration import check_over
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_day_is_over_when_it_is_where_records_come_in(monkeypatch: pytest.Monk
         def now(cls, tz: tzinfo | None = None) -> Any:
             return datetime(2026, 1, 2, 0, 30, tzinfo=UTC).astimezone(tz)
 
-    monkeypatch.setattr("sourdine.tables.series.calendar.datetime", Clock)
+    monkeypatch.setattr("sourdine.tables.series.declaration.datetime", Clock)
     days = SeriesCalendar("day", date(2026, 1, 1), 3)
     check_over(days, 1, False, "UTC")
     check_over(days, 1, True, "America/Los_Angeles")

@@ -8,7 +8,7 @@ from hypothesis import strategies as some
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables import Query
-from sourdine.tables.comparison.show import RowFilter
+from sourdine.tables.shown_rows import RowFilter
 from sourdine.tables.sql import SqlQuestion, read_sql
 from tests.tables.sql.declared import TABLES
 

@@ -17,8 +17,8 @@ from sourdine.frames import PrivacyUnit, Schema, Source, open_source
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding, named_rows
 from sourdine.tables import Answer, Answers, Privacy, Query, ReleasePlan, forecasts
-from sourdine.tables.answers.estimate import GroupEstimate
-from sourdine.tables.record import _answer, _plain
+from sourdine.tables.intervals import GroupEstimate
+from sourdine.tables.publication import _answer, _plain
 from sourdine.tables.release import _carry_out
 from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic, Style
 from sourdine.testing import SeededBits

@@ -8,7 +8,7 @@ import pytest
 from sourdine.core.distance import Neighbours
 from sourdine.frames import PrivacyUnit, Schema
 from sourdine.tables import Privacy, Query, ReleasePlan, forecasts, statistics
-from sourdine.tables.scans import scans
+from sourdine.tables.release import scans
 
 COLUMNS: dict[str, Any] = {
     "age": {"type": "integer", "lower": -3, "upper": 20},

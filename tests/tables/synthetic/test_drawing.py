@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sourdine.tables.synthetic.drawing import draw_records, shares_of, shuffle_within
 from sourdine.tables.synthetic.fit import PartModel
+from sourdine.tables.synthetic.model import draw_records, shares_of, shuffle_within
 from sourdine.testing import SeededBits
 
 

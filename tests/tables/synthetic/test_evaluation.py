@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.tables.synthetic.evaluation import evaluate_table, three_way, two_way
+from sourdine.tables.synthetic.synthesis import evaluate_table, three_way, two_way
 from tests.tables.synthetic.case import table
 
 

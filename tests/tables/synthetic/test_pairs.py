@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.tables.synthetic.pairs import blocks, count_cells, pair_table, pair_tables
+from sourdine.tables.synthetic.measure import blocks, count_cells, pair_table, pair_tables
 
 
 @settings(max_examples=40)

@@ -14,9 +14,8 @@ import pytest
 
 from sourdine.frames import PrivacyUnit
 from sourdine.tables import Table
-from sourdine.tables.synthetic.part import SynthesisNoise, join_cells, measure_part
+from sourdine.tables.synthetic.measure import FINENESS, SynthesisNoise, join_cells, measure_part
 from sourdine.tables.synthetic.synthesis import codes_by_part
-from sourdine.tables.synthetic.tree import FINENESS
 from sourdine.testing import SeededBits
 
 SIZES = [2, 3, 2]

@@ -10,7 +10,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit, Schema
 from sourdine.tables import Privacy
 from sourdine.tables.synthetic import SyntheticBlock, SyntheticPlan
-from sourdine.tables.synthetic.budget import SHARES
+from sourdine.tables.synthetic.plan import SHARES
 from tests.tables.synthetic.case import COLUMNS
 
 SCHEMA = Schema.read(COLUMNS)

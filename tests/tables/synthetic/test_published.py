@@ -9,7 +9,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables import Query, TableRelease
 from sourdine.tables.synthetic import from_release
-from sourdine.tables.synthetic.published import prior_tables
+from sourdine.tables.synthetic.model import prior_tables
 from sourdine.testing import SeededBits
 from tests.tables.synthetic.case import table
 

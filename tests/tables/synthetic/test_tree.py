@@ -3,7 +3,7 @@ from itertools import product
 import numpy as np
 
 from sourdine.mechanisms import Exponential
-from sourdine.tables.synthetic.tree import FINENESS, all_pairs, choose_tree, from_root, score
+from sourdine.tables.synthetic.measure import FINENESS, all_pairs, choose_tree, from_root, score
 from sourdine.testing import SeededBits
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from sourdine.core.display import Figure
 from sourdine.report.charts.base import Axis, Row, Series, Slider, draw_lines
 from sourdine.report.view import Section, TextTable
-from sourdine.tables.quantiles.histogram_bounds import Stated, histogram_error, least_size
-from sourdine.tables.quantiles.inverse_bounds import inverse_error
+from sourdine.tables.quantiles.theorems import Stated, histogram_error, inverse_error, least_size
 from sourdine_reproduction.quantiles.measure import read_pairs
 from sourdine_reproduction.registry import ClaimVerdict, ExperimentPart, Settings, judge
 from sourdine_reproduction.statements import Standing

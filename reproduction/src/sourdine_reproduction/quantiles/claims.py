@@ -12,22 +12,19 @@ from sourdine.frames.rank_counts import SortedPlaces
 from sourdine.mechanisms import Laplace
 from sourdine.report.view import Cell, Section, TextTable
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod, ThresholdHistogram
-from sourdine.tables.quantiles.api import Grid
-from sourdine.tables.quantiles.choice import Allowance, named
-from sourdine.tables.quantiles.histogram_bounds import (
+from sourdine.tables.quantiles.api import Allowance, Grid, named
+from sourdine.tables.quantiles.theorems import (
     Stated,
     Tail,
     histogram_error,
     histogram_on_normal,
     histogram_rate,
     histogram_tail,
-    least_size,
-)
-from sourdine.tables.quantiles.inverse_bounds import (
     inverse_error,
     inverse_tail,
     inverse_tail_of_sample,
     inverse_tail_on_uniform,
+    least_size,
 )
 from sourdine.testing import SeededBits
 from sourdine_reproduction.quantiles.far import histogram_distance

@@ -20,8 +20,7 @@ from sourdine.frames.rank_counts import SortedPlaces
 from sourdine.report.charts.base import Axis, Row, Series, Slider, draw_lines
 from sourdine.report.view import TextTable
 from sourdine.tables.quantiles import QuantileMethod
-from sourdine.tables.quantiles.api import Grid
-from sourdine.tables.quantiles.choice import Allowance, named
+from sourdine.tables.quantiles.api import Allowance, Grid, named
 from sourdine_reproduction.registry import Settings
 
 Floats = NDArray[np.float64]

@@ -16,11 +16,11 @@ from sourdine.frames.keys import Combination
 from sourdine.frames.rank_counts import GroupRanks, RankSource
 from sourdine.frames.schema import Schema
 from sourdine.mechanisms import PartitionThreshold, TopK
-from sourdine.tables.consistent.structure import Margins
-from sourdine.tables.measurements.measurement import Exact, PlannedMeasurement, expect
+from sourdine.tables.consistent import Margins
+from sourdine.tables.measurement import Exact, PlannedMeasurement, expect
 from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.quantiles.tree import BinTree
-from sourdine.tables.statistics.order import Ordered, TreeCounts
+from sourdine.tables.statistics.quantiles import Ordered, TreeCounts
 
 FAR = "a unit moves it farther than is paid for"
 MANY = "a unit moves more numbers than is declared"

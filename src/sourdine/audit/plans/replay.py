@@ -15,12 +15,11 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.serialization import written
 from sourdine.frames.joins import Join, open_joined
 from sourdine.frames.source import Source
-from sourdine.tables.answers.answer import Answers
-from sourdine.tables.comparison.show import EVERYTHING
-from sourdine.tables.measurements.measurement import Exact, PlannedMeasurement
+from sourdine.tables.answers import Answers
+from sourdine.tables.measurement import Exact, PlannedMeasurement
 from sourdine.tables.plan import ReleasePlan
-from sourdine.tables.release import _carry_out, check_source
-from sourdine.tables.scans import exact_of, keyed, scans
+from sourdine.tables.release import _carry_out, check_source, exact_of, keyed, scans
+from sourdine.tables.shown_rows import EVERYTHING
 from sourdine.tables.statistics import Chart, style_of
 from sourdine.testing import SeededBits
 

@@ -18,9 +18,8 @@ from sourdine.frames.schema import Category, Column, Flag, Integer, Real
 from sourdine.frames.source import open_source
 from sourdine.frames.times import Date, Datetime
 from sourdine.tables.synthetic import SyntheticPlan
-from sourdine.tables.synthetic.pairs import Codes, count_cells, pair_tables
+from sourdine.tables.synthetic.measure import FINENESS, Codes, count_cells, pair_tables, score
 from sourdine.tables.synthetic.synthesis import codes_by_part
-from sourdine.tables.synthetic.tree import FINENESS, score
 from sourdine.testing import SeededBits
 
 _OTHERS = 10  # units beside the one that is watched

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.audit.textbook.dice import Dice, Ints, laplace, pick
 from sourdine.core.distance import Neighbours
-from sourdine.tables.quantiles.histogram import ThresholdHistogram
+from sourdine.tables.quantiles.histogram import NaiveLaplace, ThresholdHistogram
 from sourdine.tables.quantiles.inverse import InverseSensitivity
-from sourdine.tables.quantiles.jitter import SetApart, fine_bits
 from sourdine.tables.quantiles.joint import JointExponential
-from sourdine.tables.quantiles.naive import NaiveLaplace
+from sourdine.tables.quantiles.method import SetApart, fine_bits
 from sourdine.tables.quantiles.recursive import EXAMPLE_BITS, RecursiveQuantiles
 
 Floats = NDArray[np.float64]

@@ -123,7 +123,7 @@ def _print(audit: "PlanAudit") -> None:
 
 def _declared(line: object) -> str:
     from sourdine.core.distance import Norm
-    from sourdine.tables.measurements.measurement import PlannedMeasurement
+    from sourdine.tables.measurement import PlannedMeasurement
 
     assert isinstance(line, PlannedMeasurement)
     far = line.distance

@@ -170,7 +170,7 @@ def _declared(
 ) -> "tuple[Cleaner, bool, TextFormat]":
     """The cleaner, whether the order is kept, and how the table is encoded, as far as the file says."""
     from sourdine.local.cleaner.specification import CleaningSpecification, parsed
-    from sourdine.tables.blocks import check_filled
+    from sourdine.tables.specification import check_filled
 
     document = parsed(spec)
     check_filled({name: document[name] for name in ("columns", "clean") if name in document}, spec)

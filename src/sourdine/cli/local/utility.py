@@ -64,7 +64,7 @@ def utility(
     from sourdine.local.cleaner.specification import CleaningSpecification, parsed
     from sourdine.local.utility import JudgedOn, LearningModel, measure_utility
     from sourdine.report.pages.anonymity import utility_page
-    from sourdine.tables.blocks import check_filled
+    from sourdine.tables.specification import check_filled
 
     show.check_page(html)
     place = Path(f"{table.stem}.toml") if spec is None else spec

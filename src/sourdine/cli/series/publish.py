@@ -37,7 +37,7 @@ def publish(
     Examples: sourdine series publish visits.toml · sourdine series publish visits.toml --period 2026-W14 ·
     sourdine series publish visits.toml --table week14.csv -o visits.csv
     """
-    from sourdine.tables.crosstabs.cell import worth_showing
+    from sourdine.tables.crosstab import worth_showing
     from sourdine.tables.series import TableSeries
     from sourdine.tables.specification import Specification
 

@@ -30,7 +30,7 @@ def evaluate(
     Example: sourdine synthesize evaluate people.toml published/synthetic.csv --label income
     """
     from sourdine.tables.specification import Specification
-    from sourdine.tables.synthetic.evaluation import NOT_PRIVATE, evaluate_table
+    from sourdine.tables.synthetic.synthesis import NOT_PRIVATE, evaluate_table
 
     specification = Specification.load(spec)
     plan = specification.synthetic_plan()

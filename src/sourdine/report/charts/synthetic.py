@@ -3,8 +3,8 @@
 from sourdine.core.display import Spec
 from sourdine.report.charts.base import COLOURS, GREY, INK, ROWS, Row, finish
 from sourdine.tables.synthetic import SyntheticModel
+from sourdine.tables.synthetic.measure import from_root
 from sourdine.tables.synthetic.model import SyntheticPart
-from sourdine.tables.synthetic.tree import from_root
 
 _LINE = 24  # pixels that each column has, from top to bottom
 _STEP, _MOST_WIDTH = 30, 170  # pixels from a column to its children, and of all steps on a telephone

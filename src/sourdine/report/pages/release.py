@@ -32,14 +32,13 @@ from sourdine.report.pages.ledger import certificate_table, epsilon_words
 from sourdine.report.view import Cell as Shown
 from sourdine.report.view import Page, Section, TextTable
 from sourdine.tables import Answer, ReleasePlan
-from sourdine.tables.answers.answer import NO_INTERVAL
-from sourdine.tables.crosstabs import Crosstab, adds_up, crosstab_of
+from sourdine.tables.answers import NO_INTERVAL
+from sourdine.tables.crosstab import Crosstab, adds_up, crosstab_of
 from sourdine.tables.forecast import noise_words
-from sourdine.tables.measurements.measurement import plural
-from sourdine.tables.quality.exact import CHECKED_WORDS
-from sourdine.tables.quality.private import ADVICE, DataQuality, told_rows, value_words
+from sourdine.tables.measurement import plural
+from sourdine.tables.publication import Record
+from sourdine.tables.quality import ADVICE, CHECKED_WORDS, DataQuality, told_rows, value_words
 from sourdine.tables.query import columns_of
-from sourdine.tables.record import Record
 from sourdine.tables.statistics import Chart, Scale, style_of
 
 _MOST_NAMES = 6

@@ -12,8 +12,8 @@ from sourdine.report.charts.base import COLOURS, Row
 from sourdine.report.charts.synthetic import draw_tree, strength
 from sourdine.report.pages.ledger import certificate_table, epsilon_words
 from sourdine.report.view import Page, Section, TextTable, show
-from sourdine.tables.crosstabs.cell import worth_showing
-from sourdine.tables.measurements.measurement import plural
+from sourdine.tables.crosstab import worth_showing
+from sourdine.tables.measurement import plural
 from sourdine.tables.series import SeriesAnswers, SeriesPlan, SeriesView
 from sourdine.tables.series.answers import SeriesRows
 from sourdine.tables.series.forecast import forecast_errors

@@ -19,11 +19,10 @@ from sourdine.report.view import Cell, Section, TextTable
 from sourdine.report.views.accounting import release_view
 from sourdine.report.views.view import View
 from sourdine.tables import Answer, Answers, FoundBounds, ReleasePlan, Table, TableRelease
-from sourdine.tables.crosstabs import Crosstab
+from sourdine.tables.crosstab import Crosstab
 from sourdine.tables.forecast import quality_forecast
-from sourdine.tables.measurements.measurement import plural
-from sourdine.tables.quality.exact import CHECKED_WORDS, ExactQuality
-from sourdine.tables.quality.private import DataQuality, value_words
+from sourdine.tables.measurement import plural
+from sourdine.tables.quality import CHECKED_WORDS, DataQuality, ExactQuality, value_words
 from sourdine.tables.synthetic import SyntheticRelease
 
 _MOST_ROWS = 20  # of one answer

@@ -17,17 +17,21 @@ from sourdine.core.mechanism import Example
 from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.frames.rank_counts import GroupRanks, RankSource, SeparateRanks, SortedPlaces
 from sourdine.tables.quantiles.inverse import draw_places, moved_by_one
-from sourdine.tables.quantiles.jitter import (
+from sourdine.tables.quantiles.method import (
+    MOST_PLACES,
     WHOLE,
     FinePlaces,
     FineRanks,
+    Ints,
     Jittered,
     JitteredGroups,
+    QuantileMethod,
     SetApart,
+    Targets,
     batches,
     fine_bits,
+    nearest,
 )
-from sourdine.tables.quantiles.method import MOST_PLACES, Ints, QuantileMethod, Targets, nearest
 
 EXAMPLE_BITS = 2  # that values are set apart by in the examples, so that their laws can be written out
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.random.bits import Bits
 from sourdine.frames.rank_counts import GroupRanks
-from sourdine.tables.answers.estimate import GroupEstimate
-from sourdine.tables.answers.noise import deviation, like_noises
+from sourdine.tables.intervals import GroupEstimate, deviation, like_noises
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -18,11 +18,10 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.lazy import ndtri
 from sourdine.mechanisms import CorrelatedGaussian, CorrelatedNoise
 from sourdine.mechanisms.correlation import CorrelationMatrix
-from sourdine.tables.answers.noise import worst_noises
-from sourdine.tables.series.calendar import SeriesCalendar
+from sourdine.tables.intervals import worst_noises
 from sourdine.tables.series.choice import MatrixChoice, view_coefficients
+from sourdine.tables.series.declaration import SeriesCalendar, SeriesView, Span
 from sourdine.tables.series.plan import SeriesLine
-from sourdine.tables.series.views import SeriesView, Span
 
 Floats = NDArray[np.float64]
 ENDS = ("value", "lower", "upper", "joint_lower", "joint_upper")

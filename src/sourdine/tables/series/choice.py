@@ -18,7 +18,7 @@ from sourdine.mechanisms.correlation import (
     TreeMatrix,
     least_error,
 )
-from sourdine.tables.series.views import SeriesView
+from sourdine.tables.series.declaration import SeriesView
 
 _EXPONENTS = (Fraction(1, 2), Fraction(3, 8), Fraction(1, 4))
 _FANS = (2, 3, 4, 6, 8, 11, 15, 20, 28)

@@ -21,9 +21,8 @@ from sourdine.frames.contributions import key_counts, raw_text
 from sourdine.frames.schema import Category, PrivacyUnit, Schema
 from sourdine.frames.source import Source
 from sourdine.mechanisms import PartitionThreshold
-from sourdine.tables.measurements.group_sums import GroupSums
-from sourdine.tables.measurements.measurement import Scope, plural
-from sourdine.tables.series.declared import SeriesBlock
+from sourdine.tables.measurement import GroupSums, Scope, plural
+from sourdine.tables.series.declaration import SeriesBlock
 
 
 @dataclass(frozen=True, kw_only=True)

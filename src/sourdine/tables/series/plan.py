@@ -17,13 +17,11 @@ from sourdine.frames.times import Date, Datetime
 from sourdine.mechanisms import CorrelatedGaussian, CorrelatedLaplace, CorrelatedNoise, Gaussian, Laplace
 from sourdine.mechanisms.correlation import CorrelationMatrix, Participation
 from sourdine.mechanisms.gaussian import LEAST_SIGMA
-from sourdine.tables.measurements.group_sums import GroupSums, RecordCounts, Total, UnitCounts
-from sourdine.tables.measurements.measurement import Scope, moved
+from sourdine.tables.measurement import GroupSums, RecordCounts, Scope, Total, UnitCounts, moved
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
-from sourdine.tables.series.calendar import SeriesCalendar
 from sourdine.tables.series.choice import MatrixChoice, choose_matrix
-from sourdine.tables.series.declared import SeriesBlock
+from sourdine.tables.series.declaration import SeriesBlock, SeriesCalendar
 from sourdine.tables.series.keys import KeyChoice, choose_keys
 
 _MOST_NOISE = 1 << 29  # steps of noise; more is drawn on a coarser grid

@@ -5,20 +5,86 @@ periods, and for each unit a keyed digest with the periods it counted in. A peri
 transaction before anybody sees its rows. A witness beside it tells a copy that was restored.
 """
 
+import hmac
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sourdine.accounting.ledger.gate import GATE
 from sourdine.core import files as disk
 from sourdine.core.errors import InvalidParameter, LedgerError, SourdineError
-from sourdine.tables.series.periods import ClosedPeriod, from_bytes, to_bytes
-from sourdine.tables.series.witness import Witness
+
+# Closed periods of a series: what one holds, how it is kept, and several of them side by side.
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedPeriod:
+    """One line of a period: the keys it was measured by, its exact sums, and its noisy rows (by key)."""
+
+    number: int
+    line: int
+    keys: tuple[tuple[Any, ...], ...]
+    sums: NDArray[np.int64]
+    rows: NDArray[Any]
+
+
+def to_bytes(array: NDArray[Any]) -> bytes:
+    """Numbers by key, as they are kept."""
+    kind = b"f" if array.dtype.kind == "f" else b"i"
+    plain = np.ascontiguousarray(array, np.float64 if kind == b"f" else np.int64)
+    return kind + len(array).to_bytes(4, "little") + plain.tobytes()
+
+
+def from_bytes(content: bytes) -> NDArray[Any]:
+    """The same numbers again."""
+    kind = np.float64 if content[:1] == b"f" else np.int64
+    length = int.from_bytes(content[1:5], "little")
+    flat = np.frombuffer(content[5:], kind)
+    return flat.reshape(length, -1) if length else flat.reshape(0, 0)
+
+
+def aligned(
+    closed: list[ClosedPeriod],
+    keys: tuple[tuple[Any, ...], ...],
+    part: Callable[[ClosedPeriod], tuple[NDArray[Any], int]],
+) -> NDArray[Any]:
+    """What closed periods hold, side by side along the last axis, by the newest keys; 0 where none was.
+
+    `part` tells what a period holds, and how many numbers that is for each key.
+    """
+    place = {key: i for i, key in enumerate(keys)}
+    columns = []
+    for period in closed:
+        block, width = part(period)
+        if period.keys == keys:
+            columns.append(block.reshape(len(keys), width))
+            continue
+        spread = np.zeros((len(keys), width), block.dtype)
+        if period.keys:
+            spread[[place[key] for key in period.keys]] = block
+        columns.append(spread)
+    return np.concatenate(columns, axis=1) if columns else np.zeros((len(keys), 0), np.int64)
+
+
+def key_rows(keys: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The keys of each group, as plain values."""
+    return [tuple(map(_plain, key)) for key in keys]
+
+
+def _plain(key: object) -> object:
+    return (
+        key.item() if isinstance(key, np.generic) else key if isinstance(key, str | int | bool) else str(key)
+    )
+
 
 APPLICATION = 0x536F7273  # "Sors", in the header of the file
 _FORM = 1
@@ -347,3 +413,60 @@ def _statements() -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+
+
+# A small file beside the state of a series: it tells the newest state from a copy that was restored.
+#
+# What was shown since a copy was made cannot be known from the copy. So which state rows were last shown
+# from is written down outside of it.
+
+
+@dataclass(frozen=True)
+class Witnessed:
+    """What rows were last shown from: the state's token then, and how many periods it held."""
+
+    token: str
+    closed: int
+
+    def is_of(self, token: str | None, closed: int) -> bool:
+        """Whether it is this one."""
+        same = hmac.compare_digest(self.token.encode(), (token or "none").encode())
+        return same and self.closed == closed
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The witness of a state, beside it."""
+
+    state: Path
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return self.state.with_name(self.state.name + ".shown")
+
+    def write(self, token: str, closed: int) -> None:
+        """Write down which state is the newest, and which file it is."""
+        content = {"token": token, "closed": closed, "file": self._mark()}
+        try:
+            disk.write_whole(self.path, json.dumps(content) + "\n")
+        except OSError as problem:
+            raise LedgerError(
+                f"It cannot be written down beside the series {self.state} that rows are shown "
+                f"({problem.strerror or 'no reason is known'}), so they are not. Let its folder be written "
+                "to, and try again: nothing is lost."
+            ) from problem
+
+    def read(self) -> Witnessed | None:
+        """What was written down of this file; None if the witness is of another, or lost."""
+        try:
+            content = json.loads(self.path.read_text(encoding="utf-8"))
+            witnessed, mark = Witnessed(str(content["token"]), int(content["closed"])), content["file"]
+            return witnessed if mark == self._mark() else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _mark(self) -> list[int]:
+        """What tells a file from a copy of it."""
+        status = self.state.stat()
+        return [status.st_dev, status.st_ino]

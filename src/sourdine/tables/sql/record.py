@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
@@ -40,9 +41,7 @@ from sourdine.frames.expressions import (
     may_be_missing,
 )
 from sourdine.frames.expressions.times import compare_period, parse_time
-from sourdine.tables.comparison.show import COMPARE
-from sourdine.tables.sql.constants import number_of, value_of
-from sourdine.tables.sql.text import SqlText
+from sourdine.tables.shown_rows import COMPARE
 from sourdine.tables.sql.vocabulary import (
     BINARY,
     DATE_FUNCTIONS,
@@ -55,6 +54,7 @@ from sourdine.tables.sql.vocabulary import (
     TURNED,
     UNARY,
     VARIADIC,
+    SqlText,
 )
 
 
@@ -470,3 +470,47 @@ def _is_number(tree: Expression, kinds: Kinds) -> bool:
 
 def _word(node: exp.Expr) -> str:
     return node.key.upper()
+
+
+# Constants that are written out in a question: numbers and texts.
+
+
+_FARTHEST = 100  # digits of a number, before its point or after it
+
+
+def value_of(node: exp.Expr) -> str | bool | Fraction | int:
+    """A text, a truth value or a number."""
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    return node.name if node.is_string else _number(node)
+
+
+def literal_of(node: object) -> str | int | float | None:
+    """A constant that is written out."""
+    if isinstance(node, exp.Literal) and node.is_string:
+        return str(node.name)
+    number = number_of(node)
+    return None if number is None else int(number) if number.denominator == 1 else float(number)
+
+
+def number_of(node: object) -> Fraction | None:
+    """A number that is written out."""
+    if isinstance(node, exp.Neg):
+        inner = number_of(node.this)
+        return None if inner is None else -inner
+    if isinstance(node, exp.Paren):
+        return number_of(node.this)
+    if isinstance(node, exp.Literal) and not node.is_string:
+        return _number(node)
+    return None
+
+
+def _number(node: exp.Expr) -> Fraction:
+    """What a number is that is written out; one of endless digits would take as long to read."""
+    try:
+        number = Decimal(node.name)
+    except InvalidOperation:
+        raise InvalidParameter("This number cannot be read. Write it like 1500 or 0.15.") from None
+    if number and (abs(number.adjusted()) > _FARTHEST or len(number.as_tuple().digits) > _FARTHEST):
+        raise InvalidParameter(f"A constant must be a number up to 1e{_FARTHEST} in size, and no longer.")
+    return Fraction(number)

@@ -4,14 +4,12 @@ import difflib
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables.statistics.base import Chart, Scale, Statistic, Style, listed
-from sourdine.tables.statistics.contingency import Contingency
-from sourdine.tables.statistics.counts import Count, Units
+from sourdine.tables.statistics.counts import Contingency, Count, Histogram, Units
 from sourdine.tables.statistics.hierarchy import Hierarchy
-from sourdine.tables.statistics.histogram import Histogram
+from sourdine.tables.statistics.keys import Top
 from sourdine.tables.statistics.moments import Mean, Proportion, StdDev, Sum, Variance
 from sourdine.tables.statistics.pairs import Correlation, Covariance, Regression, WeightedMean, WeightedSum
 from sourdine.tables.statistics.quantiles import Quantiles
-from sourdine.tables.statistics.top import Top
 
 STATISTICS = listed(
     Count,

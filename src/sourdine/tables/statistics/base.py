@@ -11,18 +11,18 @@ from sourdine.frames.declared import Declared
 from sourdine.frames.keys import Keys
 from sourdine.frames.schema import Category, Flag, Integer, Number, PrivacyUnit, Real, Schema, span
 from sourdine.frames.times import Date, Datetime
-from sourdine.tables.answers.answer import Answer
-from sourdine.tables.answers.estimate import GroupEstimate, Numbers, Reading
-from sourdine.tables.answers.row_intervals import IntervalKind, SelectedIntervals, conditional_estimate
-from sourdine.tables.measurements.group_sums import GroupSums
-from sourdine.tables.measurements.measurement import (
+from sourdine.tables.answers import Answer
+from sourdine.tables.intervals import GroupEstimate, Numbers, Reading
+from sourdine.tables.measurement import (
     Context,
+    GroupSums,
     Measurement,
     PlannedMeasurement,
     Scope,
     expect,
     plural,
 )
+from sourdine.tables.row_selection import IntervalKind, SelectedIntervals, conditional_estimate
 
 Example = Mapping[str, object]
 BY_SIZE = "declare the table's size"

@@ -11,18 +11,10 @@ from sourdine.core.format import either
 from sourdine.frames.declared import Declared, by_hand, declare, mistake
 from sourdine.frames.keys import Keys
 from sourdine.frames.schema import Category, PrivacyUnit, Schema
-from sourdine.tables.answers.answer import ALL
-from sourdine.tables.answers.estimate import Noisy, Reading
-from sourdine.tables.consistent.nested import Nested
-from sourdine.tables.consistent.structure import ADDING_UP, Margins, Structure
-from sourdine.tables.measurements.measurement import (
-    Context,
-    KeyAxis,
-    Measurement,
-    PlannedMeasurement,
-    Scope,
-    expect,
-)
+from sourdine.tables.answers import ALL
+from sourdine.tables.consistent import ADDING_UP, Margins, Nested, Structure
+from sourdine.tables.intervals import Noisy, Reading
+from sourdine.tables.measurement import Context, KeyAxis, Measurement, PlannedMeasurement, Scope, expect
 from sourdine.tables.statistics.base import (
     Chart,
     Estimates,

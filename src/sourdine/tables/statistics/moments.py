@@ -13,10 +13,17 @@ from sourdine.frames.declared import by_hand, declare
 from sourdine.frames.expressions import Expression, ExpressionField
 from sourdine.frames.schema import Category, Flag, PrivacyUnit, Schema, span
 from sourdine.frames.source import Source
-from sourdine.tables.answers.estimate import GroupEstimate, Noisy, NoisyMoments, Numbers, Reading
 from sourdine.tables.condition import check_condition
-from sourdine.tables.measurements.group_sums import GroupSums, Moments, Total
-from sourdine.tables.measurements.measurement import Context, Measurement, PlannedMeasurement, Scope
+from sourdine.tables.intervals import GroupEstimate, Noisy, NoisyMoments, Numbers, Reading
+from sourdine.tables.measurement import (
+    Context,
+    GroupSums,
+    Measurement,
+    Moments,
+    PlannedMeasurement,
+    Scope,
+    Total,
+)
 from sourdine.tables.statistics.base import (
     Example,
     Expected,

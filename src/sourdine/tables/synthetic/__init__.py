@@ -5,18 +5,23 @@ from typing import TYPE_CHECKING
 from sourdine.core.lazy import late
 
 if TYPE_CHECKING:
-    from sourdine.tables.synthetic.declared import SyntheticBlock
-    from sourdine.tables.synthetic.model import SyntheticModel, SyntheticTable
+    from sourdine.tables.synthetic.declaration import SyntheticBlock
+    from sourdine.tables.synthetic.model import SyntheticModel, SyntheticTable, from_release
     from sourdine.tables.synthetic.plan import SyntheticPlan
-    from sourdine.tables.synthetic.published import from_release
     from sourdine.tables.synthetic.synthesis import SyntheticRelease, synthesize
 
 _HOMES = {
-    "declared": ("SyntheticBlock",),
-    "model": ("SyntheticModel", "SyntheticTable"),
+    "declaration": ("SyntheticBlock",),
+    "model": (
+        "SyntheticModel",
+        "SyntheticTable",
+        "from_release",
+    ),
     "plan": ("SyntheticPlan",),
-    "published": ("from_release",),
-    "synthesis": ("SyntheticRelease", "synthesize"),
+    "synthesis": (
+        "SyntheticRelease",
+        "synthesize",
+    ),
 }
 __getattr__ = late(__name__, _HOMES)
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.tables.synthetic.agreement import mean_total, on_simplex, weighted_mean, with_margins
-from sourdine.tables.synthetic.pairs import Pair
-from sourdine.tables.synthetic.part import PartMeasurement, SynthesisNoise
+from sourdine.tables.synthetic.measure import Pair, PartMeasurement, SynthesisNoise
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]

@@ -1,8 +1,9 @@
 """The tree that was measured, and tables drawn from it: as many and as often as one likes, at no cost."""
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +12,19 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.lazy import ndtri
 from sourdine.core.random.bits import SYSTEM, Bits
 from sourdine.core.text import inert
 from sourdine.frames.files import FORMATS, relation_of, write_columns
+from sourdine.frames.schema import Integer
+from sourdine.tables.answers import Answer
+from sourdine.tables.release import TableRelease
 from sourdine.tables.statistics.hierarchy import Hierarchy
-from sourdine.tables.synthetic.cells import CellColumn
-from sourdine.tables.synthetic.declared import MOST_ROWS
-from sourdine.tables.synthetic.drawing import draw_records, shares_of, shuffle_within
-from sourdine.tables.synthetic.fit import NoisyTable, PartModel
-from sourdine.tables.synthetic.pairs import count_cells
+from sourdine.tables.synthetic.cells import CategoryCells, CellColumn, cells_of
+from sourdine.tables.synthetic.declaration import MOST_ROWS
+from sourdine.tables.synthetic.fit import NoisyTable, PartModel, fit_tree
+from sourdine.tables.synthetic.measure import Pair, count_cells, from_root
+from sourdine.tables.synthetic.plan import SyntheticPlan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -236,3 +241,224 @@ def _joined_labels(column: CellColumn, cells: Places) -> tuple[str, ...]:
     counts = np.bincount(cells)
     names = dict(zip(cells.tolist(), column.labels, strict=True))
     return tuple(names[place] if count == 1 else "others" for place, count in enumerate(counts.tolist()))
+
+
+# Records drawn from a tree of tables: whole numbers of each cell, and chance alone says who has which.
+#
+# Within the records of a parent's cell, children are given out in an order drawn anew for each column.
+# Without that, two children of one parent would rise together, record by record.
+
+
+Floats = NDArray[np.float64]
+_NARROW = 1 << 16
+
+
+def draw_records(model: PartModel, rows: int, bits: Bits) -> list[Places]:
+    """The cells of so many records, column by column.
+
+    Each cell of a pair in the tree holds its expected number of records, rounded up or down.
+    """
+    joined: dict[int, Places] = {}
+    for column, parent in from_root(model.edges, len(model.margins)):
+        if parent is None:
+            weights, whose = model.joined(column)[None, :], np.zeros(rows, np.int64)
+        else:
+            place = next(i for i, edge in enumerate(model.edges) if {column, parent} == set(edge))
+            table = model.tables[place]
+            weights = table if model.edges[place][0] == parent else table.T
+            whose = joined[parent]
+        joined[column] = _children(weights, whose, bits)
+    columns = []
+    for column, margin in enumerate(model.margins):
+        places = model.cells[column]
+        weights = np.zeros((int(places.max()) + 1, len(margin)))
+        weights[places, np.arange(len(margin))] = margin
+        alone = bool((np.bincount(places) == 1).all())
+        columns.append(joined[column] if alone else _children(weights, joined[column], bits))
+    return columns
+
+
+def _children(weights: Floats, parents: Places, bits: Bits) -> Places:
+    """A child for each record by the weights of its parent's row: as many of each as its share comes to."""
+    counts = shares_of(weights, np.bincount(parents, minlength=len(weights)), bits)
+    order = shuffle_within(parents, bits)
+    children = np.empty(len(parents), np.int64)
+    children[order] = np.repeat(np.tile(np.arange(weights.shape[1]), len(weights)), counts.ravel())
+    return children
+
+
+def shares_of(weights: Floats, totals: Places, bits: Bits) -> Places:
+    """Totals divided by weights into whole numbers, each its share rounded up or down, and so on average.
+
+    A row without weight is divided evenly. One uniform number shifts all of a row. A cell without weight gets
+    nobody, whatever floats round to.
+    """
+    sums = weights.sum(1, keepdims=True)
+    even = np.full_like(weights, 1 / weights.shape[1])
+    shares = np.divide(weights, sums, out=even, where=sums > 0)
+    shifts = (bits.words(len(totals)) >> np.uint64(11)) * 2.0**-53
+    ends = np.floor(np.cumsum(shares, axis=1) * totals[:, None] + shifts[:, None]).astype(np.int64)
+    last = shares.shape[1] - 1 - np.argmax(shares[:, ::-1] > 0, axis=1)  # with weight
+    after = np.arange(shares.shape[1]) >= last[:, None]
+    ends = np.where(after, totals[:, None], np.minimum(ends, totals[:, None]))
+    return np.diff(ends, axis=1, prepend=0)
+
+
+def shuffle_within(groups: Places, bits: Bits) -> Places:
+    """The places of records, group after group, in random order within each."""
+    order = np.argsort(bits.words(len(groups)))  # ties of 64 bits do not matter here
+    within = groups[order]
+    if within.max(initial=0) < _NARROW:
+        within = within.astype(np.uint16)  # which is sorted by its digits, several times as quick
+    return order[np.argsort(within, kind="stable")]
+
+
+# Synthetic tables from what was published already, at no further cost, and sharper ones beside it.
+
+
+_LEAST = 1e-9  # of a variance: counts without noise are not published
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """Published counts by one or two columns of declared keys, in the order of those."""
+
+    columns: tuple[str, ...]
+    values: Floats
+    variances: Floats
+
+
+def prior_tables(plan: SyntheticPlan, release: TableRelease) -> tuple[NoisyTable, ...]:
+    """The counts of a release that say something about a synthetic table, by its cells.
+
+    They were noisy and paid for when they were published. Nothing is known from them about what is missing.
+    """
+    if plan.target is not None or plan.unit.column is not None:
+        raise InvalidParameter(
+            "Published counts sharpen a synthetic table without a target, in which each record is a unit: "
+            "they are not of the parts of a target, nor of one record a unit. Nothing was spent. Leave out "
+            "one of the two."
+        )
+    if not plan.schema.extends(release.plan.schema) or plan.unit != release.plan.unit:
+        raise InvalidParameter("The published release is of a table that is declared differently.")
+    places = {column.name: place for place, column in enumerate(plan.columns)}
+    tables = []
+    for each in _counts(release):
+        if not all(
+            name in places and _is_by_value(plan.columns[places[name]], release) for name in each.columns
+        ):
+            continue
+        order = np.argsort([places[name] for name in each.columns]).tolist()
+        columns = tuple(places[each.columns[axis]] for axis in order)
+        shape = tuple(plan.columns[column].size for column in columns)
+        known = tuple(slice(0, size) for size in each.values.shape)
+        values, variances = np.zeros(shape), np.full(shape, math.inf)
+        within = tuple(known[axis] for axis in order)
+        values[within], variances[within] = each.values.transpose(order), each.variances.transpose(order)
+        tables.append(NoisyTable(columns=columns, values=values, variances=variances))
+    return tuple(tables)
+
+
+def from_release(release: TableRelease, *, mark: str | None = None) -> SyntheticModel:
+    """The model of a synthetic table from counts that a release published, at no further cost.
+
+    It has the columns that the release counts by, alone or in twos, of all records. Of the pairs those with
+    the strongest relations make a tree; a pair that would close a ring is left to the others. Columns that
+    were counted alone are independent of the rest.
+    """
+    counts = list(_counts(release))
+    names = tuple(dict.fromkeys(name for each in counts for name in each.columns))
+    if not names:
+        raise InvalidParameter(
+            "The release has no counts of all records by one or two columns of declared keys with all their "
+            "rows, so that no table can be drawn from it. Ask for a count by them, without HAVING or LIMIT."
+        )
+    columns = tuple(_published_cells(name, release) for name in names)
+    tables = [
+        NoisyTable(
+            columns=tuple(sorted(names.index(name) for name in each.columns)),
+            values=each.values if _rises(each.columns, names) else each.values.T,
+            variances=each.variances if _rises(each.columns, names) else each.variances.T,
+        )
+        for each in counts
+    ]
+    cells = [np.arange(column.size) for column in columns]
+    tree = fit_tree(tables, cells, _strongest(tables, len(names)), {})
+    part = SyntheticPart(name="", tables=tuple(tables), tree=tree)
+    return SyntheticModel(order=names, columns=columns, target=None, parts=(part,), mark=mark)
+
+
+def _counts(release: TableRelease) -> Iterator[_Counts]:
+    """Counts of all records by one or two columns of known keys."""
+    whole = {query.name for query in release.plan.queries if not query.where}
+    for answer in release.values.each:
+        if answer.query not in whole or answer.kind != "count":
+            continue
+        places = _declared_places(answer, release)
+        if places is None:
+            continue
+        shape = [len(release.plan.schema.keys(name)) for name in answer.columns]
+        half = (answer.estimate.upper - answer.estimate.lower) / 2
+        deviation = half / float(ndtri((1 + answer.confidence) / 2))
+        values, variances = np.zeros(places.size), np.zeros(places.size)
+        values[places] = answer.estimate.value
+        variances[places] = np.maximum(deviation**2, _LEAST)
+        yield _Counts(answer.columns, values.reshape(shape), variances.reshape(shape))
+
+
+def _declared_places(answer: Answer, release: TableRelease) -> NDArray[np.int64] | None:
+    """Return the place of each of its rows among the declared keys, since rows come in any order.
+
+    None is for keys other than those of one or two columns of the table, each of them once, for rows that
+    noise chose, even if by chance none is missing, and for values without intervals.
+    """
+    schema = release.plan.schema
+    if not 1 <= len(answer.columns) <= 2 or answer.chosen or answer.hidden or not answer.bounded:
+        return None
+    if any(name not in schema.base.columns for name in answer.columns):
+        return None
+    keys = itertools.product(*(schema.keys(name) for name in answer.columns))
+    known = {key: place for place, key in enumerate(keys)}
+    if len(answer.keys) != len(known) or set(answer.keys) != known.keys():
+        return None
+    return np.array([known[key] for key in answer.keys], np.int64)
+
+
+def _is_by_value(column: CellColumn, release: TableRelease) -> bool:
+    """Whether the cells of a column are the keys that releases group by."""
+    return len(column.known) == len(release.plan.schema.keys(column.name))
+
+
+def _published_cells(name: str, release: TableRelease) -> CellColumn:
+    column = release.plan.schema.columns[name]
+    if isinstance(column, Integer):
+        return CategoryCells(name=name, missing=False, keys=tuple(release.plan.schema.keys(name)))
+    return replace(cells_of(name, column, None), missing=False)  # a release says nothing of that
+
+
+def _rises(columns: Sequence[str], names: Sequence[str]) -> bool:
+    return len(columns) == 1 or names.index(columns[0]) < names.index(columns[1])
+
+
+def _strongest(tables: Sequence[NoisyTable], columns: int) -> list[Pair]:
+    """A tree of the published pairs with the most mutual information, by their noisy counts."""
+    pairs = {
+        (each.columns[0], each.columns[1]): _information(each) for each in tables if len(each.columns) == 2
+    }
+    piece, chosen = list(range(columns)), []
+    for one, other in sorted(pairs, key=lambda pair: -pairs[pair]):
+        if piece[one] != piece[other]:
+            chosen.append((one, other))
+            piece = [piece[one] if each == piece[other] else each for each in piece]
+    return chosen
+
+
+def _information(table: NoisyTable) -> float:
+    positive = np.maximum(table.values, 0.0)
+    total = positive.sum()
+    if total <= 0:
+        return 0.0
+    shares = positive / total
+    expected = np.outer(shares.sum(1), shares.sum(0))
+    there = shares > 0
+    return float((shares[there] * np.log(shares[there] / expected[there])).sum())

@@ -3,7 +3,7 @@
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -12,21 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.accounting.spend import Spend
-from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.distance import Distance, Neighbours, root_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import entry, setting
 from sourdine.frames.schema import DERIVED, Category, Column, Flag, PrivacyUnit, Schema, Text
-from sourdine.mechanisms import PartitionThreshold
+from sourdine.mechanisms import Exponential, Gaussian, PartitionThreshold
+from sourdine.mechanisms.gaussian import LEAST_SIGMA, MOST_SIGMA
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.statistics.hierarchy import Hierarchy
-from sourdine.tables.synthetic.budget import OF_KEYS, OPEN_CELLS, divide_budget
-from sourdine.tables.synthetic.cells import CellColumn, cells_of
-from sourdine.tables.synthetic.declared import SyntheticBlock
-from sourdine.tables.synthetic.known import allowed_cells, known_totals
-from sourdine.tables.synthetic.pairs import Pair, blocks
-from sourdine.tables.synthetic.part import SynthesisNoise
-from sourdine.tables.synthetic.texts import MOST_KEYS, TextCells
-from sourdine.tables.synthetic.tree import FINENESS
+from sourdine.tables.synthetic.cells import MISSING, MOST_KEYS, CellColumn, TextCells, cells_of
+from sourdine.tables.synthetic.declaration import SyntheticBlock
+from sourdine.tables.synthetic.fit import NoisyTable
+from sourdine.tables.synthetic.measure import FINENESS, Pair, SynthesisNoise, blocks
 
 MOST_COLUMNS = 512
 MOST_CELLS = 1 << 22  # of one pair
@@ -389,3 +386,154 @@ def _memory() -> int | None:
         return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
         return None
+
+
+# How the budget of a synthetic table is divided: among columns, the choice of edges, and pairs.
+
+
+SHARES = (Fraction(21, 50), Fraction(1, 10), Fraction(12, 25))
+"""Of the budget: for columns, for the choice of edges, for pairs.
+
+Chosen on Adult, as `benchmarks/README.md` tells.
+"""
+OF_KEYS = Fraction(1, 10)
+"""Of the budget, where there are texts that nobody listed: for the choice of their keys."""
+OPEN_CELLS = 64
+"""Cells that a column of such texts is taken to have, for the division alone."""
+_MOST_EPSILON = Fraction(1 << 10)
+
+
+def divide_budget(rho: Fraction, cells: Sequence[int], rounds: int, moved: int) -> SynthesisNoise:
+    """As little noise as rho pays for: for columns of so many cells, `rounds` choices, and a tree of pairs.
+
+    A unit moves `moved` counts of a table by 1 each. What is not needed is not paid for.
+
+    >>> noise = divide_budget(Fraction(1, 50), [2, 16], 0, 1)
+    >>> [round(float(each.sigma), 1) for each in (*noise.columns, noise.pairs)]
+    [17.2, 8.6, 6.6]
+    """
+    columns, edges, pairs = (share * rho for share in SHARES)
+    if not rounds:
+        pairs, edges = pairs + edges, Fraction(0)
+    if len(cells) == 1:
+        columns, pairs = columns + pairs, Fraction(0)
+    weights = [_weight(each) for each in cells]
+    per_column = [root_above(moved * sum(weights) / (2 * columns * weight)) for weight in weights]
+    per_pair = root_above(moved * (len(cells) - 1) / (2 * pairs)) if pairs else LEAST_SIGMA
+    if max(*per_column, per_pair) > MOST_SIGMA:
+        raise InvalidParameter(
+            "The budget is so small that the noise would drown everything. Nothing was spent. Ask with "
+            "a larger epsilon."
+        )
+    epsilon = 1 / root_above(rounds / (8 * edges)) if rounds else Fraction(1)
+    return SynthesisNoise(
+        columns=tuple(Gaussian(sigma=max(each, LEAST_SIGMA)) for each in per_column),
+        edges=Exponential(
+            epsilon=min(epsilon, _MOST_EPSILON),
+            sensitivity=Fraction(FINENESS * moved),
+            candidates=max(1, len(cells) * (len(cells) - 1) // 2),
+        ),
+        pairs=Gaussian(sigma=max(per_pair, LEAST_SIGMA)),
+    )
+
+
+def _weight(cells: int) -> Fraction:
+    """The part of a column of so many cells in what counts of columns cost.
+
+    Errors of a column add up over its cells, so columns of many cells have less noise. The sum of all is
+    least, at the same cost, where 1/sigma^2 is in proportion to cells^(2/3).
+    """
+    return Fraction(round(64 * cells ** (2 / 3)), 64)
+
+
+# What is known of a table beforehand, by declaration: combinations that cannot be, and totals of keys.
+
+
+Floats = NDArray[np.float64]
+_SURE = 1e-9  # the variance of what is known
+
+
+def allowed_cells(block: SyntheticBlock, columns: Sequence[CellColumn]) -> dict[Pair, NDArray[np.bool_]]:
+    """By pair, which cells may hold anybody: pairs with zeros are edges of every tree."""
+    allowed: dict[Pair, NDArray[np.bool_]] = {}
+    names = [column.name for column in columns]
+    for zero in block.zeros:
+        if block.target in zero:
+            raise InvalidParameter(
+                f"Zeros with the target '{block.target}' are not possible: each of its keys has a tree "
+                "of its own. Name other columns, or ask without a target."
+            )
+        one, other = sorted(names.index(name) for name in zero)
+        cells = allowed.setdefault((one, other), np.ones([columns[one].size, columns[other].size], np.bool_))
+        cells[np.ix_(*(_places(columns[each], zero) for each in (one, other)))] = False
+    piece = list(range(len(names)))
+    for one, other in allowed:
+        if piece[one] == piece[other]:
+            raise InvalidParameter(
+                f"The zeros of '{names[one]}' with '{names[other]}' close a ring of columns, which a "
+                "tree has none of. Leave some out, or make one column of two."
+            )
+        piece = [piece[one] if each == piece[other] else each for each in piece]
+    for (one, other), cells in allowed.items():
+        if not cells.any(1).all() or not cells.any(0).all():
+            raise InvalidParameter(
+                f"The zeros of '{names[one]}' with '{names[other]}' leave a key with nobody at all. "
+                "Take the key out of its column."
+            )
+    return allowed
+
+
+def _places(column: CellColumn, zero: Mapping[str, object]) -> list[int]:
+    keys = zero[column.name]
+    assert isinstance(keys, tuple)
+    for key in keys:
+        if str(key) not in column.known:
+            raise InvalidParameter(
+                f"The zeros of '{column.name}' name a cell that it does not have. Its cells are its "
+                "declared keys, or its bins such as '0 to 19'."
+            )
+    return [list(column.known).index(str(key)) for key in keys]
+
+
+def known_totals(
+    block: SyntheticBlock, columns: Sequence[CellColumn], target: CellColumn | None
+) -> dict[str, Floats]:
+    """By column, how many units have each of its cells: declared, and so public.
+
+    Where there is a target, its keys alone have totals: those of other columns are not of its parts.
+    """
+    known = {column.name: column for column in (*columns, *(() if target is None else (target,)))}
+    totals: dict[str, Floats] = {}
+    for name, declared in block.totals.items():
+        if target is not None and name != target.name:
+            raise InvalidParameter(
+                f"The totals of '{name}' are not those of the parts of the target '{target.name}'. Declare "
+                "totals of the target, or ask without one."
+            )
+        labels = known[name].labels
+        if lost := [key for key in declared if key not in labels]:
+            raise InvalidParameter(
+                f"The totals of '{name}' name '{lost[0]}', a cell that it does not have. Its cells are its "
+                f"declared keys, its bins such as '0 to 19', and '{MISSING}'."
+            )
+        if lost := [key for key in known[name].known if key not in declared]:
+            raise InvalidParameter(
+                f"The totals of '{name}' leave out its cell '{lost[0]}'. Give all of them, also those of 0."
+            )
+        totals[name] = np.array([declared.get(label, 0) for label in labels], np.float64)
+    sums = {float(each.sum()) for each in totals.values()}
+    if len(sums) > 1 or 0.0 in sums:
+        raise InvalidParameter(
+            "The totals of columns must add up to the same number of units, above 0, since each unit has one "
+            "cell of each column. Mend them, or leave some out."
+        )
+    return totals
+
+
+def tables_of(totals: Mapping[str, Floats], columns: Sequence[CellColumn]) -> tuple[NoisyTable, ...]:
+    """Totals as tables that hardly vary, so that the means by variances are what was declared."""
+    return tuple(
+        NoisyTable(columns=(place,), values=totals[column.name], variances=np.full(column.size, _SURE))
+        for place, column in enumerate(columns)
+        if column.name in totals
+    )

@@ -1,1 +1,0 @@
-"""What comes out: noise and its spread, values with intervals, and the tidy table of them."""

@@ -1,1 +1,0 @@
-"""What is computed from answers: differences, ratios, shares and changes, each with its interval."""
