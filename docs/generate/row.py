@@ -80,7 +80,7 @@ WAY = (
             Step(
                 "A plan",
                 ("How far a unit moves each measurement, which", "noise that takes, what it will be worth."),
-                ("tables/plan", "tables/measurements", "tables/answers/noise", "tables/forecast"),
+                ("tables/plan", "tables/measurement", "tables/intervals", "tables/forecast"),
             ),
             Step(
                 "A charge",
@@ -97,7 +97,7 @@ WAY = (
             Step(
                 "A record comes in",
                 ("A file or a frame stays where it is: DuckDB,", "closed to all else, or Spark reads it."),
-                ("frames/opening", "frames/source", "frames/engines", "frames/text"),
+                ("frames/source", "frames/engines", "frames/csv"),
             ),
             Step(
                 "It counts as whole numbers",
@@ -105,12 +105,12 @@ WAY = (
                     "Clamped to its bounds, put on a grid, filtered.",
                     "What cannot be read is missing; none raises.",
                 ),
-                ("frames/expression", "frames/expressions", "frames/engines/dialect", "frames/engines/types"),
+                ("frames/cells", "frames/expressions", "frames/engines/dialect", "frames/engines/types"),
             ),
             Step(
                 "Its unit counts so much and no more",
                 ("Rows and groups of a unit are bounded by a", "secret order; then each group is summed."),
-                ("frames/statistics", "frames/privacy_unit"),
+                ("frames/aggregate", "frames/contributions"),
             ),
         ),
     ),
@@ -122,23 +122,23 @@ WAY = (
             Step(
                 "Noise",
                 ("Drawn exactly from bits, their only source,", "and added to whole numbers."),
-                ("mechanisms/laplace", "mechanisms/gaussian", "core/grid", "core/randomness"),
+                ("mechanisms/laplace", "mechanisms/gaussian", "core/grid", "core/random"),
             ),
             Step(
                 "Values with intervals",
                 ("Each statistic reads off its own, rounded to", "what the interval is worth."),
-                ("tables/answers/estimate", "tables/statistics", "tables/answers/answer"),
+                ("tables/intervals", "tables/statistics", "tables/answers"),
             ),
             Step(
                 "A release",
                 ("Tables, record, certificate and report, in a", "folder that appears whole or not at all."),
                 (
                     "accounting/release",
-                    "tables/record",
-                    "frames/output",
-                    "core/codec",
+                    "tables/publication",
+                    "frames/files",
+                    "core/serialization",
                     "report/pages",
-                    "core/outbox",
+                    "core/files",
                 ),
             ),
         ),

@@ -2,7 +2,7 @@
 
 Fields are Fraction, int, bool, str, Enum or None, a tuple of those, or what is declared as float, datetime,
 Decimal, a mapping by texts, another dataclass, or a class that knows its own description (`to_json` and
-`from_json`). A Fraction is written as '3/2'. What people write is read by pydantic (`frames.mistakes`).
+`from_json`). A Fraction is written as '3/2'. What people write is read by pydantic (`frames.declared`).
 """
 
 import dataclasses
