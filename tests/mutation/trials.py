@@ -26,8 +26,8 @@ from tests.mutation.mutants import Mutant
 
 PACKAGE = Path("src/sourdine")
 MODULES = (
-    *("core/**/*.py", "accounting/**/*.py", "tables/statistics/*.py", "tables/measurements/*.py"),
-    *("tables/measurement.py", "tables/partitions.py", "tables/intervals.py"),
+    *("core/**/*.py", "accounting/**/*.py", "tables/statistics/*.py", "tables/measurement.py"),
+    *("tables/statistics/keys.py", "tables/intervals.py"),
 )
 NEAR = ("core", "mechanisms", "accounting", "tables")  # whose tests and examples are asked
 SHARED = ("tests/test_contract.py", "tests/test_properties.py")
