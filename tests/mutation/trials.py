@@ -27,7 +27,7 @@ from tests.mutation.mutants import Mutant
 PACKAGE = Path("src/sourdine")
 MODULES = (
     *("core/**/*.py", "accounting/**/*.py", "tables/statistics/*.py", "tables/measurement.py"),
-    *("tables/statistics/keys.py", "tables/intervals.py"),
+    "tables/intervals.py",
 )
 NEAR = ("core", "mechanisms", "accounting", "tables")  # whose tests and examples are asked
 SHARED = ("tests/test_contract.py", "tests/test_properties.py")

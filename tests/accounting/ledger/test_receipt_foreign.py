@@ -110,7 +110,7 @@ def test_without_the_registration_status_and_charges_go_on(
     ledger = Ledger.open(path)
     assert ledger.status().spent == before.spent + Fraction(1, 4)
     assert ledger.charge(OURS, purpose="goes on").number == 4
-    with pytest.raises(LedgerError, match=rf"Line 2 .* '{NAME}' is not of this package.*serialization\.register"):
+    with pytest.raises(LedgerError, match=rf"Line 2 .* '{NAME}' is not of this.*serialization\.register"):
         ledger.history()
     with pytest.raises(LedgerError, match=rf"certificate cannot be read\. The name '{NAME}'"):
         Certificate.from_json(made)
